@@ -1,3 +1,4 @@
+/* Settles -H: which hosts are meant, and what the other options say about them already. */
 #include "agent/options_given.h"
 #include "agent/store/token.h"
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* Settles what is run: nodes, workers, restarts, the program and where its status is told. */
 #include "agent/options_given.h"
 #include "agent/workers/spec.h"
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* Settles where each worker's output goes: --redirects, --tee and --log-dir. */
 #include "agent/options_given.h"
 #include "base/str.h"
 

@@ -1,3 +1,4 @@
+/* Settles the signals that end a job. */
 #include "agent/options_given.h"
 #include "base/str.h"
 #include "base/sys/signals.h"

@@ -1,3 +1,4 @@
+/* Prints what `rankrun status` has found, for people and as JSON. */
 #include "agent/job_status.h"
 #include "agent/status.h"
 #include "base/json.h"

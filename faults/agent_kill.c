@@ -1,3 +1,4 @@
+/* Kills an agent with SIGKILL. */
 #include "faults/fault.h"
 
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* Delays frames on the wire. */
 #include "faults/fault.h"
 
 #include "base/str.h"

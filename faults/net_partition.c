@@ -1,3 +1,4 @@
+/* Drops frames between groups of nodes on the wire. */
 #include "faults/fault.h"
 
 #include "faults/traffic.h"

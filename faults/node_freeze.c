@@ -1,3 +1,4 @@
+/* Stops every process of a node with SIGSTOP, and continues them at the end. */
 #include "faults/fault.h"
 
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* Kills every process of a node; the node's kernel goes on. */
 #include "faults/fault.h"
 
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {

@@ -1,3 +1,4 @@
+/* Asks an agent to leave, with SIGTERM. */
 #include "faults/fault.h"
 
 #include <signal.h>

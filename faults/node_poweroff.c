@@ -1,3 +1,4 @@
+/* Silences a node on the wire and then kills it, so that nobody hears it die. */
 #include "faults/fault.h"
 
 /* The order matters. Killed before it is silent, the node still says goodbye: the kernel sends a

@@ -1,3 +1,4 @@
+/* Switches on a node that is off. */
 #include "faults/fault.h"
 
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* Makes a worker call exit, whatever program it is. */
 #include "faults/fault.h"
 
 #include "base/str.h"

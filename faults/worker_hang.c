@@ -1,3 +1,4 @@
+/* Stops a worker with SIGSTOP. */
 #include "faults/fault.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Kills a worker, with SIGKILL unless another signal is named. */
 #include "faults/fault.h"
 
 #include <signal.h>

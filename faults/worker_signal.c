@@ -1,3 +1,4 @@
+/* Sends a worker a signal that it may handle or ignore. */
 #include "faults/fault.h"
 
 #include <sys/wait.h>

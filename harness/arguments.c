@@ -1,3 +1,4 @@
+/* Reads the command line of a verb by the options in its table. */
 #include "base/json.h"
 #include "base/str.h"
 #include "harness/verbs.h"

@@ -1,3 +1,4 @@
+/* The page's bars: what each rank did from the beginning to the end. */
 #include "reports/html.h"
 
 #include "base/str.h"

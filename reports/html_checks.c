@@ -1,3 +1,4 @@
+/* The page's list of checks, with the records that prove each finding. */
 #include "reports/html.h"
 #include "reports/story.h"
 

@@ -1,3 +1,4 @@
+/* The page's curves: how many workers run, and the loss. */
 #include "reports/html.h"
 
 #include <math.h>

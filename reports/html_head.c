@@ -1,3 +1,4 @@
+/* The head of the page: the verdict, and what is wrong. */
 #include "reports/html.h"
 #include "reports/story.h"
 

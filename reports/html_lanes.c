@@ -1,3 +1,4 @@
+/* The page's lanes: one for each rank, with the lives of its workers. */
 #include "reports/html.h"
 
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* The page's recoveries, phase by phase. */
 #include "reports/html.h"
 #include "reports/story.h"
 

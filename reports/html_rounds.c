@@ -1,3 +1,4 @@
+/* The page's table of rounds. */
 #include "reports/html.h"
 #include "reports/story.h"
 

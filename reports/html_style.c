@@ -1,3 +1,4 @@
+/* The style sheet of all pages. */
 #include "reports/html.h"
 
 /* Every colour has a name, and a value by day and by night. Sizes of texts are the reader's. */

@@ -1,3 +1,4 @@
+/* The page's timeline: lanes, faults and recoveries in one drawing. */
 #include "reports/html.h"
 #include "reports/story.h"
 

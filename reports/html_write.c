@@ -1,3 +1,4 @@
+/* Writes text and numbers into a page, escaped. */
 #include "reports/escape.h"
 #include "reports/html.h"
 

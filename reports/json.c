@@ -1,3 +1,4 @@
+/* The recorded run as JSON: verdict, rounds, faults and times. */
 #include "reports/report.h"
 #include "reports/story.h"
 

@@ -1,3 +1,4 @@
+/* The recorded run as JUnit XML. */
 #include "reports/escape.h"
 #include "reports/report.h"
 #include "reports/story.h"

@@ -1,3 +1,4 @@
+/* The overview of several runs as a page. */
 #include "reports/escape.h"
 #include "reports/overview.h"
 

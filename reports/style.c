@@ -1,3 +1,4 @@
+/* What the terminal and the environment say about colour, width and Unicode. */
 #include "reports/report.h"
 
 #include "base/str.h"

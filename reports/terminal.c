@@ -1,3 +1,4 @@
+/* The recorded run for a terminal. */
 #include "reports/page.h"
 #include "reports/reports.h"
 #include "reports/story.h"

@@ -1,7 +1,6 @@
-#include "agent/core/state.h"
-
 /* What the last round costs. Decided from facts in the store alone, once each of its members has a
  * certificate, so that whoever decides comes to the same answer. */
+#include "agent/core/state.h"
 
 static size_t members_of_last(const struct view *v) {
     size_t n = 0;

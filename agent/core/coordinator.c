@@ -1,9 +1,8 @@
+/* The coordinator's work around its decisions: to hold a view of the whole incarnation, to keep the
+ * job's lease alive, and to clear away what no later round can need. */
 #include "agent/core/state.h"
 
 #include <string.h>
-
-/* The coordinator's work around its decisions: to hold a view of the whole incarnation, to keep the
- * job's lease alive, and to clear away what no later round can need. */
 
 /* The view is also held by who may have to coordinate next, and by the host of the store that is to
  * end: it does so last. */

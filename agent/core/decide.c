@@ -1,11 +1,10 @@
+/* The coordinator's transitions of head (T6). One at a time; each compares the head and the lead it
+ * was decided from, so that one that comes late or twice is refused. */
 #include "agent/core/state.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
-
-/* The coordinator's transitions of head (T6). One at a time; each compares the head and the lead it
- * was decided from, so that one that comes late or twice is refused. */
 
 #define MS 1000000LL
 

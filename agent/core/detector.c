@@ -1,10 +1,9 @@
-#include "agent/core/state.h"
-
-#include <string.h>
-
 /* Silence: the time since this coordinator received what carries a member's newest beat. Only that
  * revokes (T4), and only if the store has no newer beat either. A broken connection, a peer's
  * report, anything loud revokes nobody. */
+#include "agent/core/state.h"
+
+#include <string.h>
 
 enum { REVOCATIONS_MAX = 32 };
 

@@ -1,10 +1,9 @@
+/* A rendezvous has one lease per run: a short array is searched quicker than anything else. */
 #include "agent/core/kv_state.h"
 
 #include "base/rand.h"
 
 #include <stdlib.h>
-
-/* A rendezvous has one lease per run: a short array is searched quicker than anything else. */
 
 enum { TTL_MAX_S = 9000000 };
 

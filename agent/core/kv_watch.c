@@ -1,13 +1,12 @@
+/* Watches are grouped by what they watch: a change looks up its key in a hash of the watched
+ * single keys, walks the few watched ranges, and marks only the watches of the groups it hit. Each
+ * group keeps its own log, so that a watch that wakes reads its own events and no others. */
 #include "agent/core/kv_state.h"
 
 #include "base/mem.h"
 
 #include <assert.h>
 #include <stdlib.h>
-
-/* Watches are grouped by what they watch: a change looks up its key in a hash of the watched
- * single keys, walks the few watched ranges, and marks only the watches of the groups it hit. Each
- * group keeps its own log, so that a watch that wakes reads its own events and no others. */
 
 struct kv_watched {
     struct list node;        /* among the ranges */

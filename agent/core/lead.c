@@ -1,9 +1,8 @@
+/* Who coordinates, and the wish to: when there is no holder, when it has ended, or when it has been
+ * silent for suspect. The wish is staggered by rank, so that one comes first. */
 #include "agent/core/state.h"
 
 #include <string.h>
-
-/* Who coordinates, and the wish to: when there is no holder, when it has ended, or when it has been
- * silent for suspect. The wish is staggered by rank, so that one comes first. */
 
 #define STAGGER_NS 20000000LL
 

@@ -1,11 +1,10 @@
+/* The end of an agent: on a signal (T3), on the outcome, or because the store cannot be reached.
+ * First the workers end, then the session is given back, then comes EXIT. */
 #include "agent/core/state.h"
 
 #include <string.h>
 
 #define SECOND 1000000000LL
-
-/* The end of an agent: on a signal (T3), on the outcome, or because the store cannot be reached.
- * First the workers end, then the session is given back, then comes EXIT. */
 
 bool leave_due(const struct rendezvous *r) {
     return r->signo || r->giving_up || r->head.phase == HEAD_CLOSED;

@@ -1,8 +1,3 @@
-#include "agent/core/state.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 /* Who is to be in the next round, and in which order. Survivors of the last round come first, in
  * their order: rank 0 is the longest-serving one. Then nodes that were in it and are back - their
  * disk has the state -, then all others in the order of their joining. What is over max waits. In a
@@ -10,6 +5,10 @@
  *
  * A spare (--standby) waits even below max: it is taken up to min, or up to the size of the last
  * round when that has lost somebody. Once it was in a round it is a member like any other. */
+#include "agent/core/state.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 enum candidate_class { SEATED, SURVIVOR, RETURNED, NEW, SPARE };
 

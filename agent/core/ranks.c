@@ -1,8 +1,7 @@
+/* The places of all members: ranks run on over the nodes in their order, and once more per role. */
 #include "agent/core/state.h"
 
 #include <string.h>
-
-/* The places of all members: ranks run on over the nodes in their order, and once more per role. */
 
 static int role_slots(const struct wanted *w, size_t n, const char *role) {
     int slots = 0;

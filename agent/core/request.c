@@ -1,3 +1,5 @@
+/* What the core asks for: actions are added to the list of a step, and each request to the store is
+ * one transaction that waits for its answer. */
 #include "agent/core/state.h"
 
 #include <assert.h>

@@ -1,10 +1,9 @@
+/* One session of this agent: find or make the incarnation, join it, beat, and begin again when it
+ * was revoked. */
 #include "agent/core/state.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* One session of this agent: find or make the incarnation, join it, beat, and begin again when it
- * was revoked. */
 
 void session_init(struct rendezvous *r) {
     struct session *s = &r->session;

@@ -1,7 +1,3 @@
-#include "agent/core/state.h"
-
-#include <string.h>
-
 /* Standbys: the two next in line hold the coordinator's view before they need it. Who takes
  * over has then heard every beat itself, so that a node that was lost together with the coordinator
  * is given up after suspect, not after twice that: silence is counted from what was received, and
@@ -10,6 +6,9 @@
  * Who they are follows from the store: the lowest group ranks of the plan that head names, but for
  * the holder of the lead. Each costs the store one more stream of all beats, so larger jobs than
  * STANDBY_NODES_MAX do without. */
+#include "agent/core/state.h"
+
+#include <string.h>
 
 enum { STANDBY_NODES_MAX = 100, SUCCESSORS = 2 };
 

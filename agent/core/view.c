@@ -1,10 +1,9 @@
+/* The coordinator's view: the whole incarnation at one revision. */
 #include "agent/core/state.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The coordinator's view: the whole incarnation at one revision. */
 
 static size_t member_place(const struct view *v, const char *uid) {
     size_t low = 0, high = v->n;

@@ -1,9 +1,8 @@
+/* Head and lead, as every agent follows them: one watch each, and a new read whenever one of them
+ * broke. A state older than the newest one seen is never taken back. */
 #include "agent/core/state.h"
 
 #include <string.h>
-
-/* Head and lead, as every agent follows them: one watch each, and a new read whenever one of them
- * broke. A state older than the newest one seen is never taken back. */
 
 void watch_begin(struct rendezvous *r, int64_t revision) {
     action_watch(r, WATCH_HEAD, key_job(r, KEY_HEAD), revision + 1);

@@ -1,11 +1,10 @@
+/* The local worker group: when it starts, when it is stopped and how gently, and what is told of
+ * it - T7 (it failed, or was fenced), T8 (ack: all of it is dead) and T9 (done). */
 #include "agent/core/state.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-
-/* The local worker group: when it starts, when it is stopped and how gently, and what is told of
- * it - T7 (it failed, or was fenced), T8 (ack: all of it is dead) and T9 (done). */
 
 #define SECOND 1000000000LL
 

@@ -1,3 +1,4 @@
+/* Adds actions to what a step returns. */
 #include "agent/legacy/state.h"
 
 #include <stdarg.h>

@@ -1,13 +1,12 @@
+/* The own rank_<R>. Peers take its absence for the death of the workers, so the guard ends these
+ * before etcd can end the key: etcd counts its ttl from when the request arrives, which is after it
+ * was sent. */
 #include "agent/legacy/state.h"
 
 #include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* The own rank_<R>. Peers take its absence for the death of the workers, so the guard ends these
- * before etcd can end the key: etcd counts its ttl from when the request arrives, which is after it
- * was sent. */
 
 #define EVERY_NS (2500 * MS)
 #define AGAIN_NS (500 * MS)

@@ -1,10 +1,9 @@
-#include "agent/legacy/state.h"
-
-#include "base/str.h"
-
 /* torchelastic's exit barrier: an agent whose workers are done waits for the others. Up to
  * torch 2.3 each writes a key and looks for all of them; from 2.4 on each adds 1 to a number, and
  * who makes it the number of agents writes a key that all wait for. */
+#include "agent/legacy/state.h"
+
+#include "base/str.h"
 
 static const char PREFIX[] = "torchelastic/agent/terminal_state";
 

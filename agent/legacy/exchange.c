@@ -1,3 +1,5 @@
+/* What the members of a final state tell each other before they start: how many workers each has,
+ * of which rank 0's node publishes where the master is. Torchrun calls these keys a store. */
 #include "agent/legacy/state.h"
 
 #include "base/base64.h"
@@ -5,9 +7,6 @@
 #include "base/str.h"
 
 #include <string.h>
-
-/* What the members of a final state tell each other before they start: how many workers each has,
- * of which rank 0's node publishes where the master is. Torchrun calls these keys a store. */
 
 const char *exchange_get(struct legacy *l, const char *key) {
     const struct mirror_key *k = mirror_find(&l->mirror, path_kv(l, l->round.version, key));

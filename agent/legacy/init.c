@@ -1,6 +1,5 @@
-#include "agent/legacy/state.h"
-
 /* What is there before any rendezvous: an etcd that speaks v2, the folders, the counter. */
+#include "agent/legacy/state.h"
 
 enum { STEP_VERSION, STEP_PREFIX, STEP_RUN, STEP_FOLDER, STEP_COUNTER, STEPS };
 

@@ -1,11 +1,10 @@
+/* From nothing to a final state with this agent in it. No worker of ours lives meanwhile. */
 #include "agent/legacy/state.h"
 
 #include "base/str.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-/* From nothing to a final state with this agent in it. No worker of ours lives meanwhile. */
 
 /* Somebody else may take the counter for its own once the setup can have expired, and a torchrun
  * that finds it changed under its hands gives up: so this long only. */

@@ -1,9 +1,8 @@
+/* The end of an agent: what others must know is written, for as long as that may take, then it
+ * exits. A run that is closed stays so: who comes later is told. */
 #include "agent/legacy/state.h"
 
 #include <string.h>
-
-/* The end of an agent: what others must know is written, for as long as that may take, then it
- * exits. A run that is closed stays so: who comes later is told. */
 
 #define PART_NS (5 * S)
 

@@ -1,9 +1,8 @@
+/* Seeing what is there: all of the folder once, then every change, by a wait that etcd answers when
+ * there is one. Whatever breaks that is fixed by reading all of it again. */
 #include "agent/legacy/state.h"
 
 #include <string.h>
-
-/* Seeing what is there: all of the folder once, then every change, by a wait that etcd answers when
- * there is one. Whatever breaks that is fixed by reading all of it again. */
 
 enum { ENDED_MS = 200 };
 

@@ -1,10 +1,9 @@
+/* A final state with this agent in it, until its workers are done or it is left. */
 #include "agent/legacy/state.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-
-/* A final state with this agent in it, until its workers are done or it is left. */
 
 void round_begin(struct legacy *l, int rank) {
     l->stage = STAGE_ROUND;

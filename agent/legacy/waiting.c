@@ -1,11 +1,10 @@
-#include "agent/legacy/state.h"
-
-#include <string.h>
-
 /* A round is there and we are not, or no more, in it: we say so, and take its state away when it
  * has ended. Torchrun does that as soon as one member's key is missing, and asks for who waits
  * every five seconds, so members of it are given the life of a key to notice; among our own kind
  * all keys must be gone, which they are when all workers are dead. */
+#include "agent/legacy/state.h"
+
+#include <string.h>
 
 enum { HOLD_S = 7 }; /* longer than torchrun's monitor interval */
 

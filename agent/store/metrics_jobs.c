@@ -1,3 +1,4 @@
+/* The part of /metrics that tells of each run in the store. */
 #include "agent/core/keys.h"
 #include "agent/core/kv.h"
 #include "agent/store/codec.h"

@@ -1,3 +1,4 @@
+/* Finds, signals and ends all descendants of a process, from a snapshot of /proc. */
 #include "base/sys/process.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* Copies the tree of a root file system where the kernel cannot lay one upon another. */
 #include "harness/cluster/layer.h"
 
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* Lists what a node's agent has left behind: processes, ports, shared memory, cgroups. */
 #include "harness/cluster/node_helper.h"
 
 #include "base/mem.h"

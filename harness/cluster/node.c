@@ -1,3 +1,4 @@
+/* One node: its helper, its program, and what can be done to it (node_ops) on every isolation. */
 #include "harness/cluster/parts.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* The node helper's first work: namespaces, address, mounts and identity of its node. */
 #include "harness/cluster/node_helper.h"
 
 #include "base/mem.h"

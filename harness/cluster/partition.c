@@ -1,3 +1,4 @@
+/* Which nodes may reach each other, from all partitions that are in force. */
 #include "harness/cluster/parts.h"
 
 #include "base/mem.h"

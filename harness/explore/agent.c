@@ -1,10 +1,9 @@
+/* An agent's process: one step of its core, and what it asks for. */
 #include "harness/explore/copy_on_write.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* An agent's process: one step of its core, and what it asks for. */
 
 static const char *const names[EXPLORE_AGENTS_MAX] = {"n0", "n1", "n2"};
 

@@ -1,3 +1,4 @@
+/* The named bounds of a search and what stands in them by default. */
 #include "harness/explore/explore.h"
 
 #include <string.h>

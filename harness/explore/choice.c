@@ -1,8 +1,7 @@
+/* What can happen in a state. Time passes only when nothing else has to happen first. */
 #include "harness/explore/copy_on_write.h"
 
 #include <string.h>
-
-/* What can happen in a state. Time passes only when nothing else has to happen first. */
 
 static const struct {
     const char *name;

@@ -1,10 +1,9 @@
+/* The fingerprint of a world: the hashes of its parts, then all their numbers, ranked: they are
+ * compared, and never counted with. */
 #include "harness/explore/world.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* The fingerprint of a world: the hashes of its parts, then all their numbers, ranked: they are
- * compared, and never counted with. */
 
 /* No time further away than this is told apart: nothing is set so far ahead but what is never
  * reached here (giving up, the job's lease, a worker that cannot be killed). */

@@ -1,9 +1,8 @@
+/* What the judge can see of a state, and what comes of what it says. The judge's counts are a part
+ * of the state; where they are kept changes with each copy of a world. */
 #include "harness/explore/copy_on_write.h"
 
 #include <string.h>
-
-/* What the judge can see of a state, and what comes of what it says. The judge's counts are a part
- * of the state; where they are kept changes with each copy of a world. */
 
 static void on_broken(void *world, const char *text) {
     world_violation(world, "%s", text);

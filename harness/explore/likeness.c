@@ -1,12 +1,11 @@
+/* What agent/core/canonical.h says of a core is true of any job. Of the jobs that are searched here
+ * more is known: a number that is compared with nothing in them is left out. */
 #include "harness/explore/world.h"
 
 #include "agent/core/state.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* What agent/core/canonical.h says of a core is true of any job. Of the jobs that are searched here
- * more is known: a number that is compared with nothing in them is left out. */
 
 /* Acks, dones and certificates are compared with those of the same member alone (budget.c): in
  * which order two members report is no part of a state. A certificate is also compared with what a

@@ -1,9 +1,8 @@
+/* Guards and workers. A guard kills at the fence; a stopped one is killed by its kernel, and its
+ * workers with it, before another step of time has passed. */
 #include "harness/explore/world.h"
 
 #include <string.h>
-
-/* Guards and workers. A guard kills at the fence; a stopped one is killed by its kernel, and its
- * workers with it, before another step of time has passed. */
 
 static void pipe_put(struct world *w, int node, struct pipe_item item) {
     struct explore_node *n = &w->nodes[node];

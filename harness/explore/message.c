@@ -1,3 +1,6 @@
+/* Requests of the agents, as bytes that the store takes; the judge sees them as the core wrote
+ * them.
+ */
 #include "harness/explore/copy_on_write.h"
 
 #include "agent/core/kv_request.h"
@@ -5,10 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Requests of the agents, as bytes that the store takes; the judge sees them as the core wrote
- * them.
- */
 
 void message_free(struct explore_message *m) {
     if (!m || --m->refs)

@@ -1,3 +1,4 @@
+/* Takes a world along a path that a search has found. */
 #include "harness/explore/world.h"
 
 #include "base/arena.h"

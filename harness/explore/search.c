@@ -1,3 +1,6 @@
+/* Breadth first, so that the first path to a violation is a shortest one; when the worlds that wait
+ * fill half of the memory, the newest of them first, until they do no more. Of a state that has
+ * been gone on from only its fingerprint, its parent and the choice that led to it are kept. */
 #include "harness/explore/world.h"
 
 #include "base/buf.h"
@@ -5,10 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Breadth first, so that the first path to a violation is a shortest one; when the worlds that wait
- * fill half of the memory, the newest of them first, until they do no more. Of a state that has
- * been gone on from only its fingerprint, its parent and the choice that led to it are kept. */
 
 struct known {
     uint64_t fingerprint;

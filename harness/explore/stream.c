@@ -1,3 +1,4 @@
+/* Watches. Every change goes into one log; a stream is a place in it. */
 #include "harness/explore/copy_on_write.h"
 
 #include "agent/core/kv_request.h"
@@ -5,8 +6,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Watches. Every change goes into one log; a stream is a place in it. */
 
 void change_free(struct change *c) {
     if (!c || --c->refs)

@@ -1,3 +1,4 @@
+/* Reads a history from a file, line by line, within bounds. */
 #include "base/sys/file.h"
 #include "harness/history/history_pack.h"
 #include "harness/history/history_parse.h"

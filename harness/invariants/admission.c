@@ -1,3 +1,4 @@
+/* Watches who waits while a round runs and there is room. */
 #include "harness/invariants/judge.h"
 
 #include <string.h>

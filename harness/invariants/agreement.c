@@ -1,3 +1,4 @@
+/* Compares what the agents of a round were told. */
 #include "harness/invariants/judge.h"
 
 #include <stdlib.h>

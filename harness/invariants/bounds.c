@@ -1,3 +1,4 @@
+/* Counts the nodes of each round. */
 #include "harness/invariants/judge.h"
 
 static void on_head(struct judge *j, const struct head_change *h) {

@@ -1,3 +1,4 @@
+/* Counts the certificates of each session. */
 #include "harness/invariants/judge.h"
 
 static void on_put(struct judge *j, const struct op *op) {

@@ -1,3 +1,4 @@
+/* Looks for live workers of a session that is certified dead or has acked. */
 #include "harness/invariants/judge.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Compares each write that the store takes with the session and the lead it was made under. */
 #include "harness/invariants/judge.h"
 
 #include <string.h>

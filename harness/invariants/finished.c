@@ -1,3 +1,4 @@
+/* Looks for rounds that are formed after a node is done. */
 #include "harness/invariants/judge.h"
 
 static bool is_lost(struct judge *j, const struct judged_member *m) {

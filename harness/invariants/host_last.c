@@ -1,3 +1,4 @@
+/* Compares the end of the store's host with the ends of the others. */
 #include "harness/invariants/judge.h"
 
 /* Long enough for what was cut off or silent to be known as such, and for who came to be seen. */

@@ -1,3 +1,4 @@
+/* Measures how long the first round was open. */
 #include "harness/invariants/judge.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Compares the master of each round with the node of its rank 0. */
 #include "harness/invariants/judge.h"
 
 #include <stdio.h>

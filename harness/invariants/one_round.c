@@ -1,3 +1,4 @@
+/* Looks for workers of two rounds that live at one time. */
 #include "harness/invariants/judge.h"
 
 #include <string.h>

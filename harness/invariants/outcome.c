@@ -1,3 +1,4 @@
+/* Compares the outcome of each agent with what the workers did. */
 #include "harness/invariants/judge.h"
 
 #include <signal.h>

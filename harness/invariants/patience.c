@@ -1,3 +1,4 @@
+/* Measures how long an agent bears a store that takes no writes. */
 #include "harness/invariants/judge.h"
 
 /* Its time begins with the first refusal; a new try, and one in a new session, has suspect beyond

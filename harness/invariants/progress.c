@@ -1,3 +1,4 @@
+/* Asks at the end of a schedule whether the job has ended. */
 #include "harness/invariants/judge.h"
 
 /* A round that did not run is proposed anew because somebody came or went: each at first, and with

@@ -1,3 +1,4 @@
+/* Compares the order of each round with the round before. */
 #include "harness/invariants/judge.h"
 
 #include <stdlib.h>

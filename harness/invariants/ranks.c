@@ -1,3 +1,4 @@
+/* Looks for ranks that were given twice. */
 #include "harness/invariants/judge.h"
 
 static void on_head(struct judge *j, const struct head_change *h) {

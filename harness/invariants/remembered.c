@@ -1,3 +1,4 @@
+/* Looks for a job that the store has forgotten while somebody leads it. */
 #include "harness/invariants/judge.h"
 
 #include <string.h>

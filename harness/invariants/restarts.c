@@ -1,3 +1,4 @@
+/* Counts restarts by how each round ended. */
 #include "harness/invariants/judge.h"
 
 #include <stdlib.h>

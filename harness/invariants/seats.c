@@ -1,3 +1,4 @@
+/* Compares ranks with those that were fixed. */
 #include "harness/invariants/judge.h"
 
 static void on_start(struct judge *j, int node, const struct round_spec *s) {

@@ -1,3 +1,4 @@
+/* Looks for spares that are taken while nobody is missing. */
 #include "harness/invariants/judge.h"
 
 static void on_head(struct judge *j, const struct head_change *h) {

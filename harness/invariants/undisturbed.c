@@ -1,3 +1,4 @@
+/* Looks for agents that end their workers for no reason. */
 #include "harness/invariants/judge.h"
 
 /* What an agent knows is older than what the store says: as long as the store says that all is

@@ -1,3 +1,4 @@
+/* The command line of rankrun. */
 #include "base/str.h"
 #include "harness/launch/launchers.h"
 #include "harness/launch/words.h"

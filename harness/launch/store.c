@@ -1,3 +1,4 @@
+/* The command line of a store: rankrun's own, or a member of an etcd. */
 #include "base/str.h"
 #include "harness/launch/words.h"
 

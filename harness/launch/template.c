@@ -1,3 +1,4 @@
+/* The command line of a launcher that is only a template of the user's. */
 #include "base/str.h"
 #include "harness/launch/launchers.h"
 #include "harness/launch/words.h"

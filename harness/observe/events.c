@@ -1,3 +1,5 @@
+/* Takes the events that workers, rankprobe and launchers send, and holds a sender while a trigger
+ * needs it to wait. */
 #include "harness/observe/observe.h"
 
 #include "base/list.h"

@@ -1,3 +1,4 @@
+/* Writes down one process: its threads, stacks, files and sockets. */
 #include "harness/observe/hang_dump.h"
 
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* Writes down every key of a run's store. */
 #include "harness/observe/hang_dump.h"
 
 #include "base/base64.h"

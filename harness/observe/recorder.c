@@ -1,3 +1,4 @@
+/* Writes one record at a time into the history, and hands it to whoever listens. */
 #include "harness/observe/observe.h"
 
 struct json_writer *recorder_begin(struct recorder *rec, int64_t t_ns, enum source source,

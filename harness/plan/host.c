@@ -1,3 +1,4 @@
+/* Asks whether this host has what a plan needs: programs, python, a dataset. */
 #include "base/http/tls_client.h"
 #include "base/str.h"
 #include "base/sys/file.h"

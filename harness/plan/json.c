@@ -1,3 +1,4 @@
+/* Prints a plan as JSON. */
 #include "base/json.h"
 #include "harness/plan/entries.h"
 

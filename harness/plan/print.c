@@ -1,3 +1,4 @@
+/* Prints a plan for people. */
 #include "base/printable.h"
 #include "base/str.h"
 #include "faults/effect.h"

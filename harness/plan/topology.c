@@ -1,3 +1,4 @@
+/* Gives each node of a scenario an address and a name. */
 #include "base/str.h"
 #include "harness/plan/entries.h"
 

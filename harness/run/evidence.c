@@ -1,8 +1,7 @@
+/* Whether a fault was felt: all of its kinds of evidence have been seen of all of its targets. */
 #include "harness/run/evidence/evidence.h"
 
 #include "harness/run/counting.h"
-
-/* Whether a fault was felt: all of its kinds of evidence have been seen of all of its targets. */
 
 static bool has(const struct fault *f, int kind) {
     return f->evidence & 1U << kind;

@@ -1,3 +1,5 @@
+/* Fires an entry of the timeline: chooses its targets, injects the fault and records what came of
+ * it. */
 #include "harness/run/entry.h"
 
 #include "base/str.h"

@@ -1,3 +1,8 @@
+/* Every node that serves the store is asked, each in its own network, so that no cut keeps the
+ * question from it. One answer says who coordinates: a member of an etcd that is cut off from the
+ * others gives none. Who leads an etcd is what most of its members say of one term: one that is cut
+ * off goes on believing what it knew. While it is asked nothing else waits; who sent the event
+ * is held. */
 #include "harness/run/entry.h"
 
 #include "base/str.h"
@@ -12,12 +17,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Every node that serves the store is asked, each in its own network, so that no cut keeps the
- * question from it. One answer says who coordinates: a member of an etcd that is cut off from the
- * others gives none. Who leads an etcd is what most of its members say of one term: one that is cut
- * off goes on believing what it knew. While it is asked nothing else waits; who sent the event
- * is held. */
 
 enum { ANSWER_MAX = 4096, STORES_MAX = 3 };
 

@@ -1,9 +1,8 @@
+/* To whom a line of the timeline listens: what is told by a worker, an agent or the store counts
+ * when it is of the target. */
 #include "harness/run/entry.h"
 
 #include "base/str.h"
-
-/* To whom a line of the timeline listens: what is told by a worker, an agent or the store counts
- * when it is of the target. */
 
 /* Whether a worker of that rank has ever told such a thing, in whatever round. */
 static bool rank_tells(const struct engine *e, int rank, const char *kind) {

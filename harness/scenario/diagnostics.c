@@ -1,3 +1,4 @@
+/* Collects what is wrong with a file, each with its place and the line that it stands on. */
 #include "harness/scenario/scenario.h"
 
 #include "base/printable.h"

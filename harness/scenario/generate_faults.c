@@ -1,3 +1,4 @@
+/* The five faults of `rankquake try`: when each fires, what it must come to and what it costs. */
 #include "harness/scenario/generate.h"
 
 #include "base/str.h"

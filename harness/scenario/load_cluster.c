@@ -1,3 +1,4 @@
+/* Loads cluster: nodes, racks, GPUs, store and launcher. */
 #include "base/str.h"
 #include "harness/scenario/reader.h"
 

@@ -1,3 +1,4 @@
+/* Loads expect: what must come of the run. */
 #include "base/str.h"
 #include "harness/scenario/load.h"
 #include "harness/scenario/reader.h"

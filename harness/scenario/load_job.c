@@ -1,3 +1,4 @@
+/* Loads job: the program, its workers and its checkpoints. */
 #include "base/str.h"
 #include "harness/scenario/launcher.h"
 #include "harness/scenario/reader.h"

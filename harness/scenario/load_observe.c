@@ -1,3 +1,4 @@
+/* Loads observe: which printed lines tell of steps and the like. */
 #include "base/str.h"
 #include "harness/scenario/pattern.h"
 #include "harness/scenario/reader.h"

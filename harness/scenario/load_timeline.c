@@ -1,3 +1,4 @@
+/* Loads timeline: which fault, when and on whom. */
 #include "base/str.h"
 #include "harness/scenario/load.h"
 #include "harness/scenario/target.h"

@@ -1,3 +1,4 @@
+/* Sets one value of a loaded file by its path, as --set does. */
 #include "base/str.h"
 #include "harness/scenario/load.h"
 

@@ -1,10 +1,9 @@
-#include "harness/scenario/scenario.h"
-
 /* Shapes of output as the tools themselves make it, found in what people have published of it.
  *
  * A bar of tqdm is rewritten after a carriage return: "Train:  22%|##2   | 4/18 [00:17<01:02,
  * 4.47s/it, loss=9.9]"; a loop of unknown length says "4it [00:01, 3.2it/s]". The bar at its
  * beginning, 0/18, is no step. */
+#include "harness/scenario/scenario.h"
 
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
 #define NUMBER      "([-+0-9.e]+|nan|inf)"

@@ -1,3 +1,4 @@
+/* Prints a scenario as YAML that loads as the same. */
 #include "harness/scenario/scenario.h"
 
 #include "base/json.h"

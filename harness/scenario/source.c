@@ -1,3 +1,4 @@
+/* Reads the text of a file that may come from a stranger. */
 #include "harness/scenario/load.h"
 
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* Loads a suite: a list of scenarios, each with its values. */
 #include "harness/scenario/load.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* Loads when: the trigger of an entry. */
 #include "base/str.h"
 #include "harness/scenario/reader.h"
 

@@ -1,3 +1,4 @@
+/* Finds what is wrong with a scenario as a whole, when each key alone is right. */
 #include "base/str.h"
 #include "faults/effect.h"
 #include "harness/scenario/load.h"

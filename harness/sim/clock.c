@@ -1,6 +1,5 @@
-#include "harness/sim/simulation.h"
-
 /* Each node's clocks: both go at its rate, CLOCK_MONOTONIC may have stood still for a while. */
+#include "harness/sim/simulation.h"
 
 static const int64_t boot_ns = 7777 * SIM_MS; /* between the two, when none has stood still */
 

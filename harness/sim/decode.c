@@ -1,9 +1,8 @@
+/* Bytes as a schedule, for a fuzzer: ten for the world, seven for each fault. What is missing is
+ * 0. */
 #include "harness/sim/schedule.h"
 
 #include <stdlib.h>
-
-/* Bytes as a schedule, for a fuzzer: ten for the world, seven for each fault. What is missing is
- * 0. */
 
 enum { ENTRY = 7, ENTRIES_MAX = 24, STEP_MS = 4 };
 

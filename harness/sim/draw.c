@@ -1,11 +1,10 @@
+/* The schedule of a seed. */
 #include "harness/sim/simulation.h"
 
 #include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* The schedule of a seed. */
 
 enum { FAILURES = 3 /* of workers, in a seed whose job lives through the trouble */ };
 

@@ -1,3 +1,4 @@
+/* The table of faults, and when one strikes. */
 #include "harness/sim/history_writer.h"
 #include "harness/sim/injections.h"
 
@@ -5,8 +6,6 @@
 #include "faults/effect.h"
 
 #include <stdlib.h>
-
-/* The table of faults, and when one strikes. */
 
 #define X(name)                 [SIM_FAULT_##name]
 #define SPAN(least_ms, most_ms) .span_least_ns = (least_ms)*SIM_MS, .span_most_ns = (most_ms)*SIM_MS

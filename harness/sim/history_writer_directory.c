@@ -1,3 +1,4 @@
+/* Writes the history of a simulated run into a run directory. */
 #include "harness/sim/history_writer.h"
 
 #include "base/sys/file.h"

@@ -1,3 +1,4 @@
+/* Records each fault of the simulator as a live run would have recorded it. */
 #include "faults/effect.h"
 #include "harness/sim/history_writer.h"
 

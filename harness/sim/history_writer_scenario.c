@@ -1,3 +1,4 @@
+/* Writes the scenario that a simulated run would have had. */
 #include "faults/effect.h"
 #include "harness/sim/history_writer.h"
 

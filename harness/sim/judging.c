@@ -1,10 +1,9 @@
+/* What the judge can see of a simulated run, and what comes of what it says. */
 #include "harness/sim/simulation.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* What the judge can see of a simulated run, and what comes of what it says. */
 
 void sim_violation(struct sim *c, const char *fmt, ...) {
     va_list ap;

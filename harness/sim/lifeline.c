@@ -1,3 +1,8 @@
+/* Lifelines as the kernel keeps them: a connection has holders - the agent that made it, and the
+ * worker group that inherited it: its guard, and its workers where they have not closed it - and
+ * when the last of them goes its FIN goes out, through the network as it is then. Not so when the
+ * node has lost its power, and not when the connection was reset on the way or poisoned by its
+ * agent. What the store makes of the end is the core's to say. */
 #include "harness/sim/simulation.h"
 
 #include "agent/core/kv_request.h"
@@ -6,12 +11,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Lifelines as the kernel keeps them: a connection has holders - the agent that made it, and the
- * worker group that inherited it: its guard, and its workers where they have not closed it - and
- * when the last of them goes its FIN goes out, through the network as it is then. Not so when the
- * node has lost its power, and not when the connection was reset on the way or poisoned by its
- * agent. What the store makes of the end is the core's to say. */
 
 struct sim_lifeline {
     struct sim_lifeline *next, *older; /* of all; of its node */

@@ -1,11 +1,10 @@
+/* Guards and workers. A guard serves its agent even while that is stopped; a stopped guard serves
+ * nobody, but its kernel timer (hard) kills it, and with it the workers, all the same. */
 #include "harness/sim/history_writer.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Guards and workers. A guard serves its agent even while that is stopped; a stopped guard serves
- * nobody, but its kernel timer (hard) kills it, and with it the workers, all the same. */
 
 static const int64_t kill_max_ns = TIMING_KILL_NS;
 

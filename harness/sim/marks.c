@@ -1,3 +1,4 @@
+/* Marks the places of the core that a seed has reached, for coverage. */
 #include "harness/sim/simulation.h"
 
 #include <stdio.h>

@@ -1,8 +1,7 @@
+/* What strikes the network, the store and its watches. */
 #include "harness/sim/injections.h"
 
 #include "agent/core/kv_request.h"
-
-/* What strikes the network, the store and its watches. */
 
 /* Answers are lost, requests are not: what was asked for happens, and nobody hears of it. */
 bool inject_answers_lost(struct sim *c, int node, const struct sim_entry *e) {

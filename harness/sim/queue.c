@@ -1,9 +1,8 @@
+/* A heap in which each has up to four below it: half as deep as with two, and the four lie side by
+ * side. An occurrence knows its place, so that it can be moved. */
 #include "harness/sim/simulation.h"
 
 #include <stdlib.h>
-
-/* A heap in which each has up to four below it: half as deep as with two, and the four lie side by
- * side. An occurrence knows its place, so that it can be moved. */
 
 enum { WIDTH = 4 };
 

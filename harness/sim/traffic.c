@@ -1,8 +1,7 @@
+/* What a run asks of the store and of the wire to it. */
 #include "harness/sim/simulation.h"
 
 #include <string.h>
-
-/* What a run asks of the store and of the wire to it. */
 
 static int64_t bytes_of(const struct kv_pair *p) {
     return (int64_t)(p->key.len + p->value.len);

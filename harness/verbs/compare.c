@@ -1,3 +1,4 @@
+/* Runs the same scenarios under several launchers and compares the verdicts. */
 #include "harness/verbs.h"
 
 #include "base/mem.h"

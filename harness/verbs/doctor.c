@@ -1,3 +1,4 @@
+/* Prints the answers to all host questions. */
 #include "base/buf.h"
 #include "faults/fault.h"
 #include "harness/doctor/host_questions.h"

@@ -1,3 +1,4 @@
+/* Prints what a word of the language means. */
 #include "base/str.h"
 #include "faults/hazards.h"
 #include "faults/need.h"

@@ -1,3 +1,4 @@
+/* Prints the table of verbs, and the usage of one. */
 #include "harness/verbs.h"
 
 static int help(int argc, char **argv) {

@@ -1,3 +1,4 @@
+/* Writes a scenario for a typed command. */
 #include "harness/verbs/typed.h"
 
 #include "base/str.h"

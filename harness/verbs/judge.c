@@ -1,3 +1,4 @@
+/* Judges a recorded run again. */
 #include "harness/judge/recording.h"
 #include "reports/report.h"
 #include "harness/verbs.h"

@@ -1,3 +1,4 @@
+/* Prints every mistake of the files it is given. */
 #include "harness/plan/plan.h"
 #include "harness/verbs.h"
 #include "harness/play/selection.h"

@@ -1,3 +1,4 @@
+/* Prints a table of the program: faults, checks, scenarios and others. */
 #include "base/str.h"
 #include "base/sys/file.h"
 #include "faults/need.h"

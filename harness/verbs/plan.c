@@ -1,3 +1,4 @@
+/* Prints what a run would do. */
 #include "base/str.h"
 #include "harness/judge/checks/check.h"
 #include "harness/plan/plan.h"

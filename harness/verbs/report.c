@@ -1,3 +1,4 @@
+/* Prints a report of a recorded run. */
 #include "base/str.h"
 #include "harness/judge/recording.h"
 #include "reports/report.h"

@@ -1,3 +1,4 @@
+/* Runs scenarios, judges them and writes their reports. */
 #include "harness/verbs.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* Runs the core in virtual time: many seeds, one seed, or every order. */
 #include "harness/verbs.h"
 
 #include "base/arena.h"

@@ -1,3 +1,4 @@
+/* Runs a typed command once without faults, then with each of five. */
 #include "harness/verbs/trying.h"
 
 #include "base/mem.h"

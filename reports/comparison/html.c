@@ -1,3 +1,4 @@
+/* The comparison as a page. */
 #include "reports/comparison/comparison.h"
 #include "reports/escape.h"
 

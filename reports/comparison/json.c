@@ -1,3 +1,4 @@
+/* The comparison as JSON. */
 #include "reports/comparison/comparison.h"
 #include "reports/story.h"
 

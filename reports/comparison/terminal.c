@@ -1,3 +1,4 @@
+/* The comparison as a table on a terminal. */
 #include "reports/comparison/comparison.h"
 #include "reports/page.h"
 

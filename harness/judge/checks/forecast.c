@@ -1,12 +1,11 @@
+/* Which checks have something to judge, told before anything is run. What a job tells is known of
+ * ranktrain, and of what a scenario reads from output; any other may send events, or not. */
 #include "harness/judge/checks/check.h"
 
 #include "base/buf.h"
 #include "base/str.h"
 
 #include <string.h>
-
-/* Which checks have something to judge, told before anything is run. What a job tells is known of
- * ranktrain, and of what a scenario reads from output; any other may send events, or not. */
 
 static const struct {
     unsigned needs_events;

@@ -1,3 +1,4 @@
+/* Loads random: what a timeline is drawn of. */
 #include "base/rand.h"
 #include "base/str.h"
 #include "faults/hazards.h"

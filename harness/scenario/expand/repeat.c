@@ -1,3 +1,4 @@
+/* Loads repeat: how often a scenario is run, and with which seeds. */
 #include "harness/scenario/reader.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* Loads replay: failures recorded elsewhere become a timeline. */
 #include "base/str.h"
 #include "harness/scenario/expand/include.h"
 #include "harness/scenario/expand/schedule.h"

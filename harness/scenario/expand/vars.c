@@ -1,3 +1,4 @@
+/* Puts values in the place of {names}. */
 #include "base/str.h"
 #include "harness/scenario/expand/sweep.h"
 

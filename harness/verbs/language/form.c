@@ -1,3 +1,4 @@
+/* Reads the notation of a key's form. */
 #include "harness/verbs/language/language.h"
 
 #include "base/str.h"

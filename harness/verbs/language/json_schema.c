@@ -1,3 +1,4 @@
+/* Writes a section of the language as JSON Schema. */
 #include "harness/verbs/language/language.h"
 
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* Writes the tables of docs/scenario-language.md. */
 #include "harness/verbs/language/language.h"
 
 #include "base/str.h"

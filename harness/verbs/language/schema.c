@@ -1,3 +1,4 @@
+/* Prints the language as a schema, or fills the manual. */
 #include "harness/verbs.h"
 
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* Makes a failed scenario smaller, by runs, as long as it fails in the same way. */
 #include "harness/verbs.h"
 
 #include "base/mem.h"

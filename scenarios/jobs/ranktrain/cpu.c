@@ -1,3 +1,4 @@
+/* ranktrain's arithmetic on a processor, by OpenBLAS on one core. */
 #include "scenarios/jobs/ranktrain/compute.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* Compares the device snapshots at the beginning of each round and after the job. */
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"

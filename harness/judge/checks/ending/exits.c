@@ -1,3 +1,4 @@
+/* Looks for rounds after one in which every worker exited with 0. */
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/lags.h"
 

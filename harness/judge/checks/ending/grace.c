@@ -1,3 +1,4 @@
+/* Measures the time between a worker's SIGTERM and the SIGKILL that ended it. */
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/lags.h"
 #include "harness/judge/checks/sorted.h"

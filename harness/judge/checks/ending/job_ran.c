@@ -1,3 +1,4 @@
+/* Asks of a run without faults whether its job started and trained. */
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* Reads what the harness found of each agent after its end. */
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* Measures how long the job stood still, and compares it with the limits of the scenario. */
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"

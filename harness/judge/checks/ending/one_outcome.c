@@ -1,3 +1,4 @@
+/* Compares the exit codes of all agents with each other and with how the workers ended. */
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* Compares how the job ended with what the scenario expects. */
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"

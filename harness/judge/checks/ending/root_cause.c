@@ -1,3 +1,4 @@
+/* Compares the first failure that the launcher names with the kernel's order of the ends. */
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/lags.h"
 

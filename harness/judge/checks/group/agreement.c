@@ -1,3 +1,4 @@
+/* Compares the environments of all workers of a round with each other. */
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/group/overlap.h"
 

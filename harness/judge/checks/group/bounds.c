@@ -1,3 +1,4 @@
+/* Counts the nodes of each round, and the workers of each node. */
 #include "harness/judge/checks/check.h"
 
 static bool judge_round(const struct trial *t, struct finding *f, const struct round *r) {

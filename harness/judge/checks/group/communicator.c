@@ -1,3 +1,4 @@
+/* Compares the communicator ids that workers report, within a round and across rounds. */
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"

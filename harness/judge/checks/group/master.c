@@ -1,3 +1,4 @@
+/* Compares MASTER_ADDR and MASTER_PORT with rank 0's node and with who listens there. */
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/sorted.h"
 #include "harness/judge/checks/spans.h"

@@ -1,3 +1,4 @@
+/* Reads from the device snapshots which worker computes on which GPU. */
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/spans.h"
 

@@ -1,3 +1,4 @@
+/* Looks for workers of two rounds that lived at one time. */
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/lags.h"
 #include "harness/judge/checks/spans.h"

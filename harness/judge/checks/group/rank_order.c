@@ -1,3 +1,4 @@
+/* Compares the order of the nodes of each round with that of the round before. */
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/spans.h"
 

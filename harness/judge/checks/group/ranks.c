@@ -1,3 +1,4 @@
+/* Checks the numbers in the environments of each round's workers. */
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/group/overlap.h"
 

@@ -1,3 +1,4 @@
+/* Compares the sizes of the complete rounds with those that the scenario expects. */
 #include "harness/judge/checks/check.h"
 
 #include <stdio.h>

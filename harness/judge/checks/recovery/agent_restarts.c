@@ -1,3 +1,4 @@
+/* Follows the restart count that each agent reports. */
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"

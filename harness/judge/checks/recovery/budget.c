@@ -1,3 +1,4 @@
+/* Counts the rounds that cost a restart, and compares them with max_restarts. */
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"

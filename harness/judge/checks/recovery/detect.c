@@ -1,3 +1,4 @@
+/* Measures how long after a fault the workers elsewhere ended. */
 #include "harness/judge/checks/recovery/deadline.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Compares early with late rounds: how long a recovery takes, and what each agent holds. */
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/lags.h"
 

@@ -1,3 +1,4 @@
+/* Looks for steps after a lasting fault was undone. */
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/spans.h"
 

@@ -1,3 +1,4 @@
+/* Compares the lines that programs printed with those that the scenario expects and forbids. */
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/lags.h"
 

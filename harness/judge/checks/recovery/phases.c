@@ -1,3 +1,4 @@
+/* Compares the phases of each recovery with their limits. */
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/lags.h"
 #include "harness/judge/checks/recovery/deadline.h"

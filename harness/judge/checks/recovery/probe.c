@@ -1,3 +1,4 @@
+/* Compares the answers to the scenario's probes with their tolerance. */
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* Measures the time from each fault to the first step of the round that recovered. */
 #include "harness/judge/checks/recovery/deadline.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Follows TORCHELASTIC_RESTART_COUNT from round to round. */
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/spans.h"
 

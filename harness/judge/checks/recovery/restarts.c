@@ -1,3 +1,4 @@
+/* Compares the number of restarts with the one that the scenario expects. */
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* Compares where each round resumed with the checkpoints that lay on disk. */
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* Measures how long the other workers of a round outlived the first that failed. */
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/lags.h"
 

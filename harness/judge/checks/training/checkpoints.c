@@ -1,3 +1,4 @@
+/* Follows the listings of the checkpoint directory. */
 #include "harness/judge/checks/check.h"
 
 static const char broken[] =

@@ -1,3 +1,4 @@
+/* Replays the steps of all rounds and counts what is in the final weights. */
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/training/ledger.h"
 

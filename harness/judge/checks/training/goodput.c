@@ -1,3 +1,4 @@
+/* Measures the share of the time in which steps were made that count. */
 #include "harness/judge/checks/check.h"
 
 static const char broken[] = "Goodput: most of the time goes into steps that count.";

@@ -1,3 +1,4 @@
+/* Compares the last loss with that of the control run. */
 #include "harness/judge/checks/check.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Counts the steps that each failure took back. */
 #include "harness/judge/checks/training/ledger.h"
 
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* Compares the hash of the final weights with that of the control run. */
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"

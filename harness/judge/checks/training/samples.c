@@ -1,3 +1,4 @@
+/* Counts who trained on which shard in each step. */
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/training/ledger.h"
 

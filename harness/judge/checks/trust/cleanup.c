@@ -1,3 +1,4 @@
+/* Reads what was left on the host after the cluster was taken down. */
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* Asks of each entry of the timeline whether it fired, came in force and was felt. */
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"

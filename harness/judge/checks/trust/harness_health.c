@@ -1,3 +1,4 @@
+/* Asks whether the recording itself is whole and was in time. */
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/lags.h"
 #include "harness/judge/checks/lost.h"

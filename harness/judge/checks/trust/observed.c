@@ -1,3 +1,4 @@
+/* Asks whether each expression under observe has matched a line. */
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"
