@@ -59,8 +59,9 @@ struct fault {
     const char *example;              /* a timeline line, for explain */
     /* What is wrong with the arguments, found before anything is done. NULL: nothing can be. */
     int (*check)(const struct fault_args *a, struct err *err);
-    /* EVIDENCE(signal_taken): that of the signal that was sent. EVIDENCE(target_exit): the wait status that a target has which this fault ended, -1: any. Else
-     * an end of its own, later, would pass for evidence. NULL: any. */
+    /* EVIDENCE(signal_taken): that of the signal that was sent. EVIDENCE(target_exit): the wait
+     * status that a target has which this fault ended, -1: any. Else an end of its own, later,
+     * would pass for evidence. NULL: any. */
     int (*status)(const struct fault_args *a);
     int (*inject)(const struct target *t, const struct fault_args *a, struct err *err);
     int (*recover)(const struct target *t, const struct fault_args *a, struct err *err);

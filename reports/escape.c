@@ -21,8 +21,8 @@ void escape_put(struct buf *out, const char *s) {
     put_text(out, s, strlen(s));
 }
 
-/* What the conversion at p stands for, behind its % and precision (-1: none) with the flags z or ll;
- * returns where the format goes on. */
+/* What the conversion at p stands for, behind its % and precision (-1: none) with the flags z or
+ * ll; returns where the format goes on. */
 static const char *put_argument(struct buf *out, const char *p, int precision, va_list *ap) {
     size_t wide = strspn(p, "zl");
     const char *s;

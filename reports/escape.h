@@ -8,8 +8,8 @@
  */
 void escape_put(struct buf *out, const char *s);
 
-/* The format is markup; what stands for a %s in it is escaped. Of printf's conversions there are c d
- * u s f g, with z or ll and a precision. */
+/* The format is markup; what stands for a %s in it is escaped. Of printf's conversions there are c
+ * d u s f g, with z or ll and a precision. */
 void escape_printf(struct buf *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void escape_vprintf(struct buf *out, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));

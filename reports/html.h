@@ -5,7 +5,8 @@
  * stretched over the width of the page; texts stand beside or above them and are never stretched.
  * All of them share one axis of time, from the first record to the end of the job.
  *
- * Whatever comes from a run is a %s of html_put, which escapes it. Long runs are thinned out, so that a page stays below 2 MB. */
+ * Whatever comes from a run is a %s of html_put, which escapes it. Long runs are thinned out, so
+ * that a page stays below 2 MB. */
 #pragma once
 
 #include "reports/report.h"

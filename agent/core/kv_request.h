@@ -1,6 +1,6 @@
-/* kv_request: what a core asks for in the words of a store (keys as text, values as bytes), and what
- * the store answers in those of the core. The real client, the embedded store's certificates and
- * both simulations translate here. */
+/* kv_request: what a core asks for in the words of a store (keys as text, values as bytes), and
+ * what the store answers in those of the core. The real client, the embedded store's certificates
+ * and both simulations translate here. */
 #pragma once
 
 #include "agent/core/kv.h"
@@ -11,7 +11,8 @@ typedef struct kv_bytes kv_request_value(struct arena *a, enum key_kind kind, co
 /* A copy of the struct: for a store that nobody else reads. */
 kv_request_value kv_request_plain;
 
-/* A key or a whole scope as a range, which lives as long as the arena; *ret_end is empty for one key.
+/* A key or a whole scope as a range, which lives as long as the arena; *ret_end is empty for one
+ * key.
  */
 struct kv_bytes kv_request_key(struct arena *a, const char *run_id, const struct store_key *key,
                                struct kv_bytes *ret_end);

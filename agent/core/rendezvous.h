@@ -32,8 +32,8 @@
  *
  * Who decides what is in the rooms' order: worker_group.c (the local workers), session.c (join,
  * beats), lifeline.c, leave.c (leave, end, a silent store), lead.c (who coordinates),
- * standby.c (who may have to next), coordinator.c with membership.c, ranks.c, budget.c and detector.c
- * (what a coordinator does). */
+ * standby.c (who may have to next), coordinator.c with membership.c, ranks.c, budget.c and
+ * detector.c (what a coordinator does). */
 #pragma once
 
 #include "agent/core/keys.h"

@@ -1,6 +1,6 @@
-/* remote_launch: what a host is asked to do by the rankrun that was typed, sent to the standard input of
- * `rankrun remote`: a directory, a command line, an environment. Then each byte is the number of a
- * signal for the agent, and the end of the stream means: stop.
+/* remote_launch: what a host is asked to do by the rankrun that was typed, sent to the standard
+ * input of `rankrun remote`: a directory, a command line, an environment. Then each byte is the
+ * number of a signal for the agent, and the end of the stream means: stop.
  *
  * It goes through standard input, and not on a command line, because everybody on a host can read
  * command lines, and environments hold secrets. Both ends are of one version, which is said first.

@@ -6,9 +6,9 @@
  *
  * A request that is given up takes its connection along, and with it a handshake that was not done:
  * where that takes longer than a request may, on a starved machine, each would begin it anew and
- * none would come to its end. So the first one that is given up in a handshake leaves knocks behind:
- * requests of nothing, with a deadline for handshakes, whose connections are then there for others.
- * Those that come meanwhile wait for them, within their own time. */
+ * none would come to its end. So the first one that is given up in a handshake leaves knocks
+ * behind: requests of nothing, with a deadline for handshakes, whose connections are then there for
+ * others. Those that come meanwhile wait for them, within their own time. */
 #include "base/http/response.h"
 #include "base/http/state.h"
 #include "base/http/tls_client.h"

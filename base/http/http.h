@@ -1,4 +1,5 @@
-/* http: requests of HTTP/1.1 on the loop, over plain connections or TLS, and one that is waited for.
+/* http: requests of HTTP/1.1 on the loop, over plain connections or TLS, and one that is waited
+ * for.
  *
  * TLS is libcurl's, which is loaded at the first http_new that needs it and never linked: who has
  * no need of it does not pay the milliseconds and megabytes that it costs (decision 0041).

@@ -22,9 +22,9 @@ void descriptors_raise_limit(void);
 /* Sends len bytes (at least 1) as one message of a Unix socket, with n descriptors that stay the
  * caller's. flags: of sendmsg, MSG_NOSIGNAL is added. Returns 0 or a -errno. */
 int descriptors_send(int socket, const void *data, size_t len, const int *fds, size_t n, int flags);
-/* Receives such a message without waiting for one. The descriptors, close-on-exec, are the caller's;
- * *n: room for how many, and then how many came, which must fit. Returns how many bytes came (0: the
- * other end is gone) or a -errno. */
+/* Receives such a message without waiting for one. The descriptors, close-on-exec, are the
+ * caller's; *n: room for how many, and then how many came, which must fit. Returns how many bytes
+ * came (0: the other end is gone) or a -errno. */
 ssize_t descriptors_receive(int socket, void *data, size_t size, int *fds, size_t *n);
 /* Moves a descriptor to a number from least on: what is held for long must not lie where a standard
  * stream belongs that the caller has closed. Takes fd; returns the new one or a -errno. */

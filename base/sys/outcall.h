@@ -1,6 +1,6 @@
-/* outcall: an out-of-process call. A child answers questions, so that whatever hangs there (a driver, a file system)
- * does not hang the caller. It is a fork of the caller that runs a function, and it ends when the
- * caller does.
+/* outcall: an out-of-process call. A child answers questions, so that whatever hangs there (a
+ * driver, a file system) does not hang the caller. It is a fork of the caller that runs a function,
+ * and it ends when the caller does.
  *
  * A question and an answer are each a text of any length. One question at a time. */
 #pragma once

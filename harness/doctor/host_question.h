@@ -1,6 +1,6 @@
-/* host_question: one question asked of this host, answered by trying, never by guessing. One const struct
- * per question, one line in host_questions.h. A question runs in a child of its own (question_try), so it may
- * move into namespaces, load libraries, install filters and die. */
+/* host_question: one question asked of this host, answered by trying, never by guessing. One const
+ * struct per question, one line in host_questions.h. A question runs in a child of its own
+ * (question_try), so it may move into namespaces, load libraries, install filters and die. */
 #pragma once
 
 #include "faults/fault.h"

@@ -67,7 +67,8 @@
  *
  *   wire      fault-evidence {id, n, what, dropped_in, dropped_out | fewest}
  *             wire {node, frames_in, bytes_in, frames_out, bytes_out, dropped_in, dropped_out,
- *             data_bytes_out, cut_to:{node: frames}, delayed_to?: likewise}   (in: towards the node; data: all but the
+ *             data_bytes_out, cut_to:{node: frames}, delayed_to?: likewise}   (in: towards the
+ * node; data: all but the
  *             store's and MASTER_PORT's; cut_to: dropped by a partition on the way to that
  *             node; delayed_to: passed on late)
  *

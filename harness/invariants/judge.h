@@ -184,8 +184,8 @@ void judge_failure(struct judge *j, int node, int64_t round);
 void judge_wiped(struct judge *j);
 /* Leases have ended: the job's may have. */
 void judge_expired(struct judge *j);
-/* Nothing happens any more. over: the job has ended, and all agents and workers with it; late: or it
- * should have by now. */
+/* Nothing happens any more. over: the job has ended, and all agents and workers with it; late: or
+ * it should have by now. */
 void judge_end(struct judge *j, bool over, bool late);
 void judge_fini(struct judge *j); /* what it has counted; all else is the world's to free */
 

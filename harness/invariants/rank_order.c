@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-/* The members of the round by their ranks, to be freed; NULL when two have the same, or one is outside. */
+/* The members of the round by their ranks, to be freed; NULL when two have the same, or one is
+ * outside. */
 static const struct judged_member **by_rank(struct judge *j) {
     const struct judged_member **order = calloc((size_t)j->n_form + 1, sizeof(*order));
     if (!order)

@@ -32,6 +32,6 @@ int hang_dump_make(const struct folder *run, const struct hang_dump_node *nodes,
 
 /* hang_dump_process.c: all that /proc says of one process, as text. */
 void hang_dump_process(pid_t pid, struct buf *out);
-/* hang_dump_store.c: asks the store from the network namespace of the calling process, which gives it
- * two seconds to answer. */
+/* hang_dump_store.c: asks the store from the network namespace of the calling process, which gives
+ * it two seconds to answer. */
 void hang_dump_store(const char *addr, uint16_t port, struct buf *out);

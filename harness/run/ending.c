@@ -33,10 +33,10 @@ static void record(struct engine *e, const struct record *r) {
         engine_end(e, "ended");
 }
 
-/* In a control run a round that failed says it all: what launchers would do about it is of no interest,
- * and a script with a mistake in it would only fail again and again. Other launchers than ours may
- * still hold what the workers printed: by the next start, or by their own end, they have let go of
- * it. */
+/* In a control run a round that failed says it all: what launchers would do about it is of no
+ * interest, and a script with a mistake in it would only fail again and again. Other launchers than
+ * ours may still hold what the workers printed: by the next start, or by their own end, they have
+ * let go of it. */
 static void round_end(struct engine *e, const struct round *r) {
     struct ending *x = own(e, ending);
     if (e->spec->control || e->phase != ENGINE_RUNNING || !round_failed(r))

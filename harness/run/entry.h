@@ -1,6 +1,6 @@
 /* entry: the state of each line of a scenario's timeline while it is played. The inside of the part
- * timeline: timeline.c, trigger_match.c and deferral.c (when), targets.c and inquiry.c (whom), firing.c
- * (what), evidence.c and evidence/ (whether it was felt). */
+ * timeline: timeline.c, trigger_match.c and deferral.c (when), targets.c and inquiry.c (whom),
+ * firing.c (what), evidence.c and evidence/ (whether it was felt). */
 #pragma once
 
 #include "harness/run/targets.h"

@@ -15,8 +15,8 @@ struct run_part {
     /* In order. Makes what it needs; records nothing. 0, or a -errno with err, and then there is no
      * run. The cluster and the observer exist for those behind `nodes`. */
     int (*open)(struct engine *e, struct err *err);
-    /* In order, when all are open. Makes what cannot fail, and records what belongs before the nodes
-     * are switched on, which `nodes` does at its turn. */
+    /* In order, when all are open. Makes what cannot fail, and records what belongs before the
+     * nodes are switched on, which `nodes` does at its turn. */
     void (*begin)(struct engine *e);
     /* In order: every node is up, every store answers, and the job's agents are about to start. */
     void (*start)(struct engine *e);

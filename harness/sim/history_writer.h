@@ -1,5 +1,6 @@
-/* history_writer: a simulated run as a history, in the form in which the harness records a live one, so
- * that the live judge, which knows nothing of the simulator, can judge it and the reports draw it.
+/* history_writer: a simulated run as a history, in the form in which the harness records a live
+ * one, so that the live judge, which knows nothing of the simulator, can judge it and the reports
+ * draw it.
  *
  * It holds what the harness would have seen from outside: agents and workers that start and end,
  * what workers were told, faults in force, and their evidence. It is no clock: records carry

@@ -7,8 +7,8 @@
  * fail, hang, ignore SIGTERM or finish; a store that nobody reaches, or that restarts.
  *
  * A seed has two phases. In the first the faults of the schedule strike; what is judged after every
- * change are the invariants of safety (harness/invariants): I1 to I4, I6, I7, and the contract that a
- * certified session has no worker. Then everything heals, and within a minute of virtual time the
+ * change are the invariants of safety (harness/invariants): I1 to I4, I6, I7, and the contract that
+ * a certified session has no worker. Then everything heals, and within a minute of virtual time the
  * job must have ended as its workers decided (I5). */
 #pragma once
 

@@ -88,8 +88,8 @@ struct agent_end {
     bool told_to_leave;             /* by that fault */
     bool spare; /* semantics: torchrun, and it never had a worker: it may end as it likes */
 };
-/* The agents of all nodes, in order of start; the first 1024 at most. Needs SOURCES(KERNEL), and for
- * spare SOURCES(PROBE). */
+/* The agents of all nodes, in order of start; the first 1024 at most. Needs SOURCES(KERNEL), and
+ * for spare SOURCES(PROBE). */
 struct agent_end *check_agents(const struct trial *t, size_t *ret_n);
 
 /* The fault was aimed at this node, its agent or the store, which all nodes need; not at a worker.

@@ -8,8 +8,8 @@ struct links;
 
 /* Whether the record has the counters of a node. */
 bool links_counted(const struct record *r);
-/* `begin` of such a kind: its links, in the engine's arena; NULL: the groups cannot be had, and then
- * the fault does not come in force either. */
+/* `begin` of such a kind: its links, in the engine's arena; NULL: the groups cannot be had, and
+ * then the fault does not come in force either. */
 void *links_begin(struct run_entry *a, struct bound *b);
 /* Takes the counters of one sender, a map of receivers under this key; those that come first are
  * where it begins. False: the record has none. */

@@ -1,6 +1,6 @@
 /* What became of a signal that a process was sent, by the kernel's word: it ended by it, or stands
- * still, or has taken it out of its queue to handle it. A signal that is ignored is forgotten on the
- * spot, and nothing shows that it was ever sent. */
+ * still, or has taken it out of its queue to handle it. A signal that is ignored is forgotten on
+ * the spot, and nothing shows that it was ever sent. */
 #include "harness/run/evidence/evidence.h"
 
 #include "base/sys/signals.h"

@@ -1,5 +1,5 @@
-/* What test_vfork_spawn starts: each name on the command line is one experiment, in a process of its
- * own, with a folder of its own to work in. Prints "ok", or what was wrong. */
+/* What test_vfork_spawn starts: each name on the command line is one experiment, in a process of
+ * its own, with a folder of its own to work in. Prints "ok", or what was wrong. */
 #include "agent/workers/vfork_spawn.h"
 #include "base/sys/file.h"
 #include "base/sys/signals.h"

@@ -46,7 +46,8 @@ static void test_a_suite_in_this_folder_names_files_of_this_folder(void **state)
     diagnostics_fini(&d);
 }
 
-/* The nth word of what is run, but for those that say how long things take; NULL: there are no more. */
+/* The nth word of what is run, but for those that say how long things take; NULL: there are no
+ * more. */
 static const char *word_of(const struct scenario *s, size_t nth) {
     for (size_t i = 0; i < s->job.run_n; i++)
         if (!str_starts(s->job.run[i], "--collective-timeout=") &&

@@ -9,8 +9,9 @@
  *     + [5,
  *     fail shard 5 of step 6 was counted twice in round 2: by rank 0 and rank 1
  *
- * It has a name, a history of tests/histories/ and its edits, if any, and ends with the answer and a part of
- * what the check says. Edits are made one after the other; every text goes to the end of its line:
+ * It has a name, a history of tests/histories/ and its edits, if any, and ends with the answer and
+ * a part of what the check says. Edits are made one after the other; every text goes to the end of
+ * its line:
  *
  *     in A & B      what follows changes the lines that contain both A and B (A may be alone)
  *     - X           X goes, wherever it stands in them,

@@ -125,8 +125,8 @@ static void judge(struct verdict *v, struct history *h, const char *name, enum d
     verdict_judge(v, &t);
 }
 
-/* There is nothing to heal in them (cases/heal.txt has runs in which there is), and two of them have
- * no GPU. */
+/* There is nothing to heal in them (cases/heal.txt has runs in which there is), and two of them
+ * have no GPU. */
 static bool has_nothing_to_judge(const char *history, const char *check) {
     /* What is printed names no shards, and where nothing is read from it nothing is observed. */
     if (str_eq(check, str_eq(history, PRINTED) ? "samples" : "observed") ||
