@@ -19,6 +19,6 @@ void log_matcher_heard(struct log_matcher *m, const char *node, pid_t pid, const
 /* Writes what was read, and what matched, into the history: kind lines. NULL is allowed. */
 void log_matcher_end(struct log_matcher *m);
 
-/* Records a line and who waited for it: key is "id", of a line of the timeline, or "pattern". */
+/* Records a line and who waited for it: key is "id", of an entry of the timeline, or "pattern". */
 void log_matcher_record(struct recorder *rec, const char *node, pid_t pid, const char *key,
                         const char *value, const char *line);

@@ -14,7 +14,7 @@ void topology_move(struct plan *p, const char *prefix);
 /* Which devices this host has, and which node gets which; asks the driver. */
 void devices_deal(struct plan *p);
 
-/* Binds every line of the timeline to its fault and refuses what can never happen. */
+/* Binds every entry of the timeline to its fault and refuses what can never happen. */
 void entries_make(struct plan *p, struct diagnostics *d);
 
 /* "in round 2, when the target has done step 57"; a node-start's target does nothing yet, so any

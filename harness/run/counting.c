@@ -107,7 +107,7 @@ void counting_wait_anew(struct engine *e) {
 
 static void begin(struct engine *e) {
     struct counting *c = own(e, counting);
-    /* A node may be switched on again: at most once per line of the timeline. */
+    /* A node may be switched on again: at most once per entry of the timeline. */
     c->awaited =
         arena_array(&e->arena, const struct node *, e->plan->nodes_n *(e->plan->entries_n + 1));
     c->timer = loop_timer(e->loop, on_timer, e);

@@ -1,7 +1,7 @@
 /* parts: the table of what a run is made of, in the order in which they are called (part.h). What
  * binds the order stands behind a line; where nothing does, its place is free. */
 X(opening)   /* its lines are the first of a history */
-X(directory) /* who waits for its listing is held by a line of the timeline, if both want it */
+X(directory) /* who waits for its listing is held by an entry of the timeline, if both want it */
 X(timeline)  /* a fault fires before anybody else takes time */
 X(limits)
 X(master)

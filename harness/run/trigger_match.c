@@ -1,4 +1,4 @@
-/* To whom a line of the timeline listens: what is told by a worker, an agent or the store counts
+/* To whom an entry of the timeline listens: what is told by a worker, an agent or the store counts
  * when it is of the target. */
 #include "harness/run/entry.h"
 

@@ -66,7 +66,7 @@ struct generate_fault {
 };
 extern const struct generate_fault generate_faults[GENERATE_FAULTS];
 
-/* The lines of the timeline, as text; `indent` stands in front of each. */
+/* The entries of the timeline, as text; `indent` stands in front of each. */
 void generate_timeline(int fault, const struct generated *d, const struct generate_moment *m,
                        const char *indent, struct buf *out);
 /* A whole scenario that loads: base (undisturbed, loaded) disturbed by the fault, with what that

@@ -86,7 +86,7 @@ void generate_moment_text(const struct generate_run *r, const struct generate_mo
                    m->few_steps, m->few_steps == 1 ? " is" : "s are");
 }
 
-/* ---- the lines of the timeline ---- */
+/* ---- the entries of the timeline ---- */
 
 static void put_when(const struct generate_moment *m, struct buf *out) {
     if (m->by_step)

@@ -404,7 +404,7 @@ const struct section section_log = {
          "prints is its launcher's output.",
          "log: [{never: /error/, on: agents}]", read_on,
          .form = "nodes | workers | agents | store | <target>"},
-        {"after", "the id of a line of the timeline", "(the beginning)",
+        {"after", "the id of an entry of the timeline", "(the beginning)",
          "Only lines count that come once that fault is in force, the first time, or healed.",
          "log: [{never: /step 1$/, after: dark}]", read_after, .form = "<id>"},
         {"within", "a duration", "(the end)",

@@ -20,7 +20,7 @@ static void read_id(struct reader *r, const struct key *k, const struct yaml *n,
                         n->text);
     for (size_t i = 0; i < r->ids_read; i++)
         if (str_eq(r->ids[i], n->text)) {
-            diagnostics_add(r->d, n->place, "id: \"%s\" is taken by an earlier line", n->text);
+            diagnostics_add(r->d, n->place, "id: \"%s\" is taken by an earlier entry", n->text);
             break;
         }
     a->id = n->text;
@@ -116,7 +116,7 @@ static void read_heal(struct reader *r, const struct key *k, const struct yaml *
             return;
         }
     const char *near = str_nearest(n->text, r->ids);
-    diagnostics_add(r->d, n->place, "heal: no line above has the id \"%s\"%s%s%s", n->text,
+    diagnostics_add(r->d, n->place, "heal: no entry above has the id \"%s\"%s%s%s", n->text,
                     near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
@@ -156,10 +156,10 @@ static const char *const sticky[] = {"node", NULL};
 
 const struct section section_entry = {
     "timeline",
-    "The lines of the timeline: which fault happens, when, and on what.",
+    "The entries of the timeline: which fault happens, when, and on what.",
     (const struct key[]){
         {"id", "a name", "(the fault's name and a number)",
-         "The line's name, for after, heal and "
+         "The entry's name, for after, heal and "
          "expect.",
          "id: dark", read_id, .form = "<id>"},
         {"when", "a map", NULL, "The trigger.", "when: {step: 137}", read_when, .required = true,
@@ -167,8 +167,8 @@ const struct section section_entry = {
         {"fault", "the name of a fault", NULL, "The fault; `rankquake list faults` lists them.",
          "fault: node-poweroff", reader_text, .offset = offsetof(struct timeline_entry, fault),
          .place = offsetof(struct timeline_entry, fault_place), .form = "<fault>"},
-        {"heal", "the id of a line above", NULL,
-         "Ends the fault of that line; stands instead of fault.", "heal: cut", read_heal,
+        {"heal", "the id of an entry above", NULL,
+         "Ends the fault of that entry; stands instead of fault.", "heal: cut", read_heal,
          .form = "<id>"},
         {"on", "a target", NULL,
          "The target, among what is alive at that moment: nodes, agents, workers, n2, n2/0, rank "
@@ -223,9 +223,10 @@ static void read_entry(struct reader *r, const struct yaml *n, struct timeline_e
     if (r->d->errors > before)
         return;
     if (!a->fault && a->heal < 0)
-        diagnostics_add(r->d, n->place, "a line of the timeline needs a fault or a heal");
+        diagnostics_add(r->d, n->place, "an entry of the timeline needs a fault or a heal");
     else if (a->fault && a->heal >= 0)
-        diagnostics_add(r->d, n->place, "fault and heal exclude each other; make two lines of it");
+        diagnostics_add(r->d, n->place,
+                        "fault and heal exclude each other; make two entries of it");
     else if (a->heal >= 0 && (a->on.text || a->with_n || a->for_ns || a->until || a->sticky))
         diagnostics_add(r->d, n->place,
                         "heal ends a fault; on, with, for, until and sticky stand at that fault");
@@ -247,7 +248,7 @@ void load_timeline(struct reader *r, const struct key *k, const struct yaml *n, 
         return;
     }
     if (n->length > ACTIONS_MAX) {
-        diagnostics_add(r->d, n->place, "timeline has %zu lines; at most %d are read", n->length,
+        diagnostics_add(r->d, n->place, "timeline has %zu entries; at most %d are read", n->length,
                         ACTIONS_MAX);
         return;
     }

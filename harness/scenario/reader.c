@@ -297,7 +297,7 @@ int reader_id(struct reader *r, const struct key *k, const char *id, struct plac
         if (str_eq(r->ids[i], id))
             return (int)i;
     const char *near = r->ids_n ? str_nearest(id, r->ids) : NULL;
-    diagnostics_add(r->d, p, "%s: no line of the timeline has the id \"%s\"%s%s%s", k->name, id,
+    diagnostics_add(r->d, p, "%s: no entry of the timeline has the id \"%s\"%s%s%s", k->name, id,
                     near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
     return -1;
 }

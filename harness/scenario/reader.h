@@ -11,7 +11,7 @@ struct reader {
     /* While the timeline is read: the ids of all its entries, and how many were read before. */
     const char **ids; /* NULL-ended */
     size_t ids_n, ids_read;
-    int line_errors; /* of all errors those in lines of the timeline */
+    int line_errors; /* of all errors those in entries of the timeline */
 };
 
 /* Reads every key of the section into `out`: what is there, the defaults for what is not, an error
@@ -48,7 +48,7 @@ int reader_choice(struct reader *r, const struct key *k, const struct yaml *n,
                   const char *const *choices, const char *const *later);
 /* "/regex/": what stands between the slashes, in the arena; NULL after adding the error. */
 const char *reader_line(struct reader *r, const struct key *k, const struct yaml *n);
-/* Which line of the timeline has this id; -1 after adding the error. */
+/* Which entry of the timeline has this id; -1 after adding the error. */
 int reader_id(struct reader *r, const struct key *k, const char *id, struct place p);
 /* "{shared}" and its like: only known names may stand in braces. */
 void reader_check_placeholders(struct reader *r, const char *text, struct place p);

@@ -141,7 +141,7 @@ struct target_spec {
 
 enum times_kind { TIMES_N, TIMES_EACH_ROUND };
 
-/* One line of the timeline: a fault, or the healing of an earlier one. */
+/* One entry of the timeline: a fault, or the healing of an earlier one. */
 struct timeline_entry {
     const char *id;    /* given, or the fault's name and a number */
     const char *fault; /* name; NULL: heal */
@@ -182,7 +182,7 @@ struct log_expect {
     enum log_count count;
     const char *pattern;   /* see pattern.h */
     struct target_spec on; /* who prints it; text NULL: anybody */
-    const char *after;     /* id of a line of the timeline; NULL: the window begins with the run */
+    const char *after; /* id of an entry of the timeline; NULL: the window begins with the run */
     int64_t within_ns; /* its length, from steady state where there is no after; 0: to the end */
     struct place place;
 };
@@ -276,7 +276,7 @@ struct scenario {
     const struct own_check *checks;
     size_t checks_n;
     struct limits limits;
-    bool sound; /* nothing is wrong with it, but for lines of the timeline if it was told so */
+    bool sound; /* nothing is wrong with it, but for entries of the timeline if it was told so */
     struct arena arena; /* owns everything above */
 };
 

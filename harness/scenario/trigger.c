@@ -59,11 +59,11 @@ static void read_after(struct reader *r, const struct key *k, const struct yaml 
     else if (t->ends && i >= 0)
         diagnostics_add(
             r->d, n->place,
-            "after: \"%s\" is this line itself; use for to say how long the fault lasts", n->text);
+            "after: \"%s\" is this entry itself; use for to say how long the fault lasts", n->text);
     else if (i >= (int)r->ids_read)
         diagnostics_add(r->d, n->place,
                         "after: \"%s\" %s; a fault can only follow one that stands above it",
-                        n->text, i == (int)r->ids_read ? "is this very line" : "comes later");
+                        n->text, i == (int)r->ids_read ? "is this very entry" : "comes later");
     else if (i >= 0)
         t->after = i;
 }
@@ -100,7 +100,7 @@ const struct section section_when = {
          "Which one: of the events, of the lines, or of those that reach the phase.",
          "when: {event: checkpoint-commit, nth: 3}", reader_int, AT(nth), .min = 1,
          .max = STEPS_MAX},
-        {"after", "the id of a line above", NULL,
+        {"after", "the id of an entry above", NULL,
          "The trigger is armed once that fault is in force.", "when: {after: dark, step: 160}",
          read_after, .form = "<id>"},
         {"plus", "a duration", NULL, "Fires this much later than the condition is met.",

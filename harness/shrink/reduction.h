@@ -10,7 +10,7 @@
 struct reduction_spec {
     const char *const *checks; /* that fail; NULL-ended */
     bool fixed;                /* only what is expected besides them may go */
-    const bool *fired;         /* by line of the timeline: it did, in the recorded run */
+    const bool *fired;         /* by entry of the timeline: it did, in the recorded run */
     const char *const *struck; /* by line: the one target it had, "n1/0"; NULL */
     /* what: what is different from the last that failed in the same way, in words. */
     enum delta_answer (*try)(void *arg, const struct scenario *s, const char *what);

@@ -18,7 +18,7 @@ struct scenario *smaller_expect(struct arena *a, const struct scenario *s,
 /* Without its probes; never NULL. */
 struct scenario *smaller_probes(struct arena *a, const struct scenario *s);
 
-/* Without those lines of the timeline, and the heals of their faults, for which gone is set too.
+/* Without those entries of the timeline, and the heals of their faults, for which gone is set too.
  * What came after one of them comes after what that came after, or where nothing else was said of
  * it, at that one's moment. A budget for one of them, and lines of a log after it, go with it. */
 struct scenario *smaller_timeline(struct arena *a, const struct scenario *s, bool *gone);

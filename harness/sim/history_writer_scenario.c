@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* One line of the timeline for each fault that has struck, as the history has it. A live run knows
+/* One entry of the timeline for each fault that has struck, as the history has it. A live run knows
  * no fault for some of them; the judge need not. */
 static void put_fault(const struct record *r, int64_t begun_ns, struct buf *out) {
     const struct json *on = record_get(r, "on");

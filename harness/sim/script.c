@@ -64,7 +64,7 @@ static void read_nodes(struct reader *r, const struct key *k, const struct yaml 
     s->max = (int)max;
 }
 
-/* --- a line of the timeline --- */
+/* --- an entry of the timeline --- */
 
 #define TIME(m)  reader_duration, offsetof(struct sim_entry, m)
 #define ENTRY(m) offsetof(struct sim_entry, m)
@@ -121,7 +121,7 @@ static void check_entry(struct reader *r, const struct yaml *n, const struct sim
                         s->agents);
     if (e->node == SIM_NODE_WRITER && !e->after)
         diagnostics_add(r->d, yaml_get(n, "on")->place,
-                        "writer is who sends the transaction that the line waits for; it needs "
+                        "writer is who sends the transaction that the entry waits for; it needs "
                         "\"after\"");
 }
 
@@ -201,7 +201,7 @@ static const struct section section_simulation = {
          NULL, reader_bool, offsetof(struct script, schedule.seated)},
         {"calm", "true or false", "false", "Healed from the beginning.", NULL, reader_bool,
          offsetof(struct script, schedule.calm)},
-        {"timeline", "a list of lines", NULL, "What strikes.", NULL, read_timeline},
+        {"timeline", "a list of entries", NULL, "What is broken.", NULL, read_timeline},
         {0},
     },
 };

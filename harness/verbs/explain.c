@@ -93,8 +93,8 @@ static bool explain_fault(const char *name) {
     if (f->needs)
         printf("  needs: %s\n", fault_needs_text(f->needs));
     if (fault_has(f, EFFECT_LASTING))
-        printf(
-            "  lasts: for as long as for: says, until a line heals it, or to the end of the run\n");
+        printf("  lasts: for as long as for: says, until an entry heals it, or to the end of the "
+               "run\n");
     printf("  undo: %s\n  touches: %s\n", f->undo ? f->undo : "nothing to undo",
            f->blast ? f->blast : "its target only");
     if (f->example)

@@ -1,5 +1,5 @@
 # A run that went well, as long as is wanted: on one node `workers` workers make `steps` steps in each of `rounds` rounds,
-# and the last of them is killed at the end of each round but the last, by as many lines of the timeline, or with each=1
+# and the last of them is killed at the end of each round but the last, by as many entries of the timeline, or with each=1
 # by one. A checkpoint is written every ten steps or, where a round has fewer, at the end of each; three
 # are kept.
 #

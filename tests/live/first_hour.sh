@@ -55,7 +55,7 @@ run 'two faults that contradict each other' 64 'nothing is left to hit: kill (no
     --set 'timeline=[{id: kill, when: {step: 50}, fault: node-kill, on: n2}, {when: {step: 60}, fault: worker-kill, on: n2}]'
 run 'a node started that is on' 64 'n0 is on from the beginning' $three \
     --set 'timeline=[{when: {step: 50}, fault: node-start, on: n0}]'
-run 'a budget for another fault' 64 'no line of the timeline has the id "dark"' $good --set 'expect.detect_within={dark: 2s}'
+run 'a budget for another fault' 64 'no entry of the timeline has the id "dark"' $good --set 'expect.detect_within={dark: 2s}'
 run 'a folder of the wrong name' 64 'no/such: cannot be opened: No such file or directory' no/such
 run 'a seed in words' 64 '--seed lucky: write a whole number' $good --seed lucky
 run 'a report that does not exist' 64 'there is no such report' $good --format pdf

@@ -7,7 +7,7 @@ BIN=$(cd "$BIN" && pwd) || exit 1
 . tests/live/patience.bash
 failed=0
 
-play() { # play NAME NODES HEAD LINES...: the cluster's other keys, and the lines of the timeline; steps and more as set
+play() { # play NAME NODES HEAD LINES...: the cluster's other keys, and the entries of the timeline; steps and more as set
     local name=$1 nodes=$2 head=$3 rc
     shift 3
     dir=$TMPDIR/$name

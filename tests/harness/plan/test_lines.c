@@ -75,7 +75,7 @@ static void test_what_is_no_scenario_has_no_lines(void **state) {
                 "node of rank 0, random of workers, random 2 of nodes, 50%, majority, rack 0, "
                 "store, store-leader or coordinator\n");
     assert_told("job: {run: [a]}\ntimeline: [{when: {step: 1}, heal: x}, 7]\n",
-                "2:36: heal: no line above has the id \"x\"\n"
+                "2:36: heal: no entry above has the id \"x\"\n"
                 "2:40: timeline must be a map, such as {id: ...}, not a single value\n");
 }
 

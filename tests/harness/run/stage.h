@@ -79,7 +79,7 @@ void start_round(struct stage *s, int round, int world);
 /* A worker has done a step; returns the tag its sender is kept under, 0: it may go on. */
 int say_step(struct stage *s, int pid, int64_t number);
 void end_worker(struct stage *s, int pid);
-/* Records of a kind about one line of the timeline. */
+/* Records of a kind about one entry of the timeline. */
 int count_records(const struct stage *s, const char *kind, const char *id);
 /* The agent of a node says where it is; returns likewise. */
 int say_claim(struct stage *s, const char *node, const char *what);

@@ -115,7 +115,7 @@ static void load_example(const char *prefix, const char *example) {
     const char *colon = strstr(example, ": ");
     struct buf set = {0};
     assert_non_null(colon);
-    if (str_starts(example, "when: ")) /* of a key of when, or of a line of the timeline */
+    if (str_starts(example, "when: ")) /* of a key of when, or of an entry of the timeline */
         prefix = "timeline.1.";
     if (str_starts(example, "probe: {")) /* of one that asks otherwise than by a command */
         prefix = str_starts(example, "probe: {served: {") ? "" : prefix;

@@ -48,7 +48,7 @@ static void prove(struct finding *f, const struct readings *r) {
     finding_prove(f, r->seq[0], r->seq[r->n / 2], r->seq[r->n - 1]);
 }
 
-/* ---- time: of the recoveries from one line of the timeline ---- */
+/* ---- time: of the recoveries from one entry of the timeline ---- */
 
 static bool judge_times(const struct trial *t, struct finding *f, const char *id,
                         struct readings *r) {
@@ -147,9 +147,9 @@ static bool judge_all(const struct trial *t, struct finding *f, struct readings 
     if (series || agents)
         return finding_pass(
             f,
-            "no trend in the recoveries of %d line%s of the timeline, nor in the memory "
+            "no trend in the recoveries of %d entr%s of the timeline, nor in the memory "
             "and descriptors of %d agent%s",
-            series, series == 1 ? "" : "s", agents, agents == 1 ? "" : "s");
+            series, series == 1 ? "y" : "ies", agents, agents == 1 ? "" : "s");
     return finding_skip(f, "nothing was repeated %d times, so no trend can be seen", TIMES_MIN);
 }
 
@@ -161,7 +161,7 @@ const struct check check_drift = {
     .name = "drift",
     .summary = "after many faults recovery takes no longer, and nothing piles up in the agents",
     .text =
-        "Of a line of the timeline that ends six rounds or more, every one of the last third of "
+        "Of an entry of the timeline that ends six rounds or more, every one of the last third of "
         "the recoveries must not take twice as long as every one of the first, and a second more. "
         "Of an agent that lives through six rounds or more, neither descriptors (one in each "
         "round) nor resident memory (half as much again, and 8 MB) may pile up: they are read "

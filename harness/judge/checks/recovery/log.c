@@ -17,7 +17,7 @@ struct window {
     int64_t from_ns, to_ns;
 };
 
-/* When the line of the timeline that is named came in force, or healed what it heals; 0: never. */
+/* When the entry of the timeline that is named came in force, or healed what it heals; 0: never. */
 static int64_t moment_of(const struct trial *t, const char *id) {
     const struct scenario *s = t->scenario;
     for (size_t k = 0; k < s->timeline_n; k++) {

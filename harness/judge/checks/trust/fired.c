@@ -256,7 +256,7 @@ static bool judge_ends(const struct trial *t, struct finding *f) {
     return gone;
 }
 
-/* ---- one line of the timeline ---- */
+/* ---- one entry of the timeline ---- */
 
 static bool judge_incident(const struct trial *t, struct finding *f, const struct incident *i) {
     finding_prove(f, i->force_seq ? i->force_seq : i->fired_seq);
