@@ -59,6 +59,15 @@ END
 plant 'harness/judge/checks/planted_name.c:1: knows a fault by its name' harness/judge/checks/planted_name.c <<'END'
 const char *planted_name = "planted-fault-named";
 END
+printf 'struct planted_twin {\n    int a;\n};\n' >faults/planted_first.h
+plant 'reports/planted_twin.h:1: struct planted_twin has the name of a type of faults/planted_first.h' reports/planted_twin.h <<'END'
+struct planted_twin {
+    int a;
+};
+END
+plant 'faults/planted_silent.c:1: opens without a sentence' faults/planted_silent.c <<'END'
+int planted_silent;
+END
 plant 'agent/crowd/utils.c: a file is named by its noun' agent/crowd/utils.c <<'END'
 int planted_utils;
 END
