@@ -125,7 +125,7 @@ struct cluster *cluster_new(const struct plan *p, const struct folder *dir, stru
     *c = (struct cluster){.plan = p, .loop = l, .cb = *cb, .arg = arg, .run = dir};
     c->wire = (struct wire_link){.process = PROCESS_NONE, .fd = -1};
     list_init(&c->partitions);
-    c->nodes = mem_array(struct node *, p->nodes_n);
+    c->nodes = mem_array(struct node *, p->nodes_n + 1);
     c->isolation =
         p->isolation == ISOLATION_PROCESSES ? &isolation_processes : &isolation_namespaces;
     if (c->isolation->enter(c, err) != 0 || make_scratch(c, err) != 0)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What an etcd does in the middle of a job: it is compacted while it is away, it is killed and comes back with its
-# data, it is killed and comes back without, it is full and mended, it asks for a user all at once. Workers are ended
+# data, it is killed and comes back without, it is full and fixed, it asks for a user all at once. Workers are ended
 # by their fence, none costs a restart, and the job ends well. Each etcd is a real one.
 # deadline: 300 s
 set -u
@@ -103,7 +103,7 @@ await_round
 end_job 'etcd asked for a user' 'give --rdzv-conf user=NAME,password_file=FILE'
 kill_etcd
 
-# Full: every write is refused, until somebody mends it.
+# Full: every write is refused, until somebody fixes it.
 serve small --quota-backend-bytes $((16 << 20))
 begin_job full
 head -c 1000000 /dev/zero | tr '\0' x >big

@@ -24,6 +24,6 @@ rc=$?
 said | grep -q 'is disturbed at [0-9.]* s of' || fail 'not hit at a time'
 said | grep -q 'node-joins passed grew to 4 workers' || fail 'the node did not join'
 said | grep -q 'not judged' || fail 'not said what was not judged'
-said | grep -q 'With step events' || fail 'not said what would mend that'
+said | grep -q 'With step events' || fail 'not said what would fix that'
 [ $bad = 0 ] || cat said
 exit $bad

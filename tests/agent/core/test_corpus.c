@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* Schedules that once broke an invariant, with a bug that has been mended or one that was planted
+/* Schedules that once broke an invariant, with a bug that has been fixed or one that was planted
  * (tests/harness/sim/corpus; tests/soak/shrink-mutants.sh makes the latter). None does now. */
 
 static const char folder[] = "tests/harness/sim/corpus";

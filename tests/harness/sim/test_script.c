@@ -79,7 +79,7 @@ static void test_what_is_wrong_is_said_with_its_place(void **state) {
         {HEAD "timeline:\n  - {at: 1s, fault: agent-kill, on: writer}\n",
          ":6:37: writer is who sends the transaction"},
         {HEAD "timeline:\n  - {at: soon, fault: join-storm}\n", ":6:10: at: \"soon\""},
-        {HEAD "timeline: {at: 1s}\n", ":5:11: timeline must be a list of lines"},
+        {HEAD "timeline: {at: 1s}\n", ":5:11: timeline must be a list of entries"},
         {"simulation: x\nagents: 2\nnodes: \"1:3\"\ntrouble: 2s\n", ":3:8: nodes asks for up to 3"},
         {"simulation: x\nagents: 2\nnodes: \"2:1\"\ntrouble: 2s\n", ":3:8: nodes must be MIN:MAX"},
         {"simulation: x\nagents: 20000\nnodes: \"1:2\"\ntrouble: 2s\n",
