@@ -201,7 +201,6 @@ struct etcd *etcd_start(bool old_api, struct err *err) {
 struct etcd *etcd_free(struct etcd *e) {
     if (!e)
         return NULL;
-    loop_source_free(e->source);
     file_close(&e->life);
     file_close(&e->said);
     if (e->keeper.pid && process_reap(&e->keeper, END_NS, NULL) == -ETIME) {

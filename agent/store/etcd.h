@@ -33,7 +33,7 @@ pid_t etcd_keeper(const struct etcd *e);
 
 /* It has ended by itself; words: the last that it said. */
 typedef void etcd_ended_fn(void *arg, const char *words);
-/* Once; until etcd_free, and the loop must live as long. */
+/* Once; until the loop ends, and that must be before etcd_free. */
 void etcd_watch(struct etcd *e, struct loop *l, etcd_ended_fn *fn, void *arg);
 
 /* What etcd means by a line of its log, for people: without time and place, of JSON the message and

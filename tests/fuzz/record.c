@@ -149,7 +149,7 @@ static void read_launch(struct arena *a, const char *text, size_t n) {
             assert(l.workers[i].argv && l.workers[i].env);
 }
 
-static void read_launch(struct arena *a, const char *text, size_t n) {
+static void read_remote_launch(struct arena *a, const char *text, size_t n) {
     struct remote_launch e;
     int fd = memory(text, n);
     if (remote_launch_read(fd, a, &e, NULL) == 0)
@@ -363,7 +363,7 @@ static const struct subject {
      "{\"kind\":\"done\",\"model\":\"m\",\"source\":\"kernel\",\"t\":1}\n"},
     /* Those that hold bytes: put_seed makes them. */
     {read_launch, NULL},
-    {read_launch, NULL},
+    {read_remote_launch, NULL},
     {read_images, NULL},
 };
 enum { SUBJECTS = sizeof(subjects) / sizeof(*subjects) };

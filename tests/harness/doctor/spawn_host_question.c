@@ -1,4 +1,4 @@
-/* One question, tried: spawn_probe works|lacks|dies|silent|moves. Prints its status and what was
+/* One question, tried: spawn_host_question works|lacks|dies|silent|moves. Prints its status and what was
  * seen.
  */
 #include "base/str.h"
