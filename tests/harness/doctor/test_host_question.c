@@ -16,8 +16,8 @@ static const char *self;
 
 static void said(const char *experiment, const char *expected) {
     char command[512], line[1000] = "";
-    snprintf(command, sizeof(command), "%.*sspawn_host_question %s", (int)(strrchr(self, '/') + 1 - self),
-             self, experiment);
+    snprintf(command, sizeof(command), "%.*sspawn_host_question %s",
+             (int)(strrchr(self, '/') + 1 - self), self, experiment);
     FILE *out = popen(command, "r");
     assert_non_null(out);
     assert_non_null(fgets(line, sizeof(line), out));
