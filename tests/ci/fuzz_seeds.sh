@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What AFL++ begins with goes once through each target of tests/fuzz, built by clang with its sanitizers: nothing of it does
-# harm, and every file of tests/fuzz is a target that make fuzz breeds for. gcc's sanitizers see less (a null pointer plus
+# harm, and every file of tests/fuzz is a target of make fuzz. gcc's sanitizers see less (a null pointer plus
 # zero is none of theirs).
 # deadline: 900 s
 set -u

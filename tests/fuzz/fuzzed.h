@@ -1,4 +1,4 @@
-/* fuzzed: the main program of what AFL++ breeds input for. Built by its compiler it takes one input
+/* fuzzed: the main program of what AFL++ fuzzes. Built by its compiler it takes one input
  * after the other; by any other, with files it takes each of them once, and with --seeds DIR it
  * writes what a fuzzer begins with. Included by one file of a program. */
 #pragma once

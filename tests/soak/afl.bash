@@ -1,4 +1,4 @@
-# afl: a program of tests/fuzz and what AFL++ breeds for it, for FUZZ_S seconds (60). To be sourced at the root of the
+# afl: a program of tests/fuzz and what AFL++ makes for it, for FUZZ_S seconds (60). To be sourced at the root of the
 # tree; all of it goes below $TMPDIR, but what it found into $kept.
 
 if ! command -v afl-fuzz >/dev/null || ! command -v afl-clang-fast >/dev/null; then
@@ -14,7 +14,7 @@ afl_make() { # afl_make WORD...
     exit 1
 }
 
-# Sets target, which is bred for, and player, which takes what was bred, and makes room for what that begins with and
+# Sets target, which is fuzzed, and player, which takes what came of it, and makes room for what that begins with and
 # for what is found.
 afl_build() { # afl_build PROGRAM FOLDER WORD...: how the target is built
     local program=$1 folder=$2
@@ -42,7 +42,7 @@ afl_harmful() {
     done
 }
 
-# The last line: how many of what were bred, and what came of it.
+# The last line: how many inputs were made, and what came of it.
 afl_tell() { # afl_tell WHAT HARM
     local stats=$TMPDIR/out/default/fuzzer_stats
     stat() { sed -n "s/^$1 *: *//p" "$stats"; }
