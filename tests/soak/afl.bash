@@ -25,7 +25,7 @@ afl_build() { # afl_build PROGRAM FOLDER WORD...: how the target is built
     mkdir -p "$TMPDIR/in" && rm -rf "$kept" && mkdir -p "$kept" || exit 1
 }
 
-afl_breed() { # afl_breed OPTION...: of afl-fuzz
+afl_fuzz() { # afl_fuzz OPTION...: of afl-fuzz
     AFL_NO_UI=1 AFL_SKIP_CPUFREQ=1 AFL_NO_AFFINITY=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 \
         ASAN_OPTIONS=abort_on_error=1:symbolize=0:detect_leaks=0 \
         afl-fuzz -i "$TMPDIR/in" -o "$TMPDIR/out" -V "$seconds" "$@" -- "$target" >"$TMPDIR/log" 2>&1
@@ -54,7 +54,7 @@ afl_hunt() { # afl_hunt PROGRAM WHAT BYTES WORD...: how the target is built beyo
     local bytes harm=0 kept=$OUT/$1.kept
     afl_build "$1" build/fuzz-asan BUILD=asan "${@:4}"
     "$player" --seeds "$TMPDIR/in" || exit 1
-    afl_breed -t 2000 -m none -G "$3"
+    afl_fuzz -t 2000 -m none -G "$3"
     while read -r bytes; do
         harm=$((harm + 1))
         cp "$bytes" "$kept/$harm"

@@ -9,7 +9,7 @@ afl_build fuzz-schedule build/fuzz
 for n in 8 29 50 99; do # a world, and some faults
     seq 1 "$n" | awk '{ printf "%c", (37 * $1 * $1 + 11 * $1) % 126 + 1 }' >"$TMPDIR/in/$n"
 done
-afl_breed -t 5000 -G 200
+afl_fuzz -t 5000 -G 200
 crashes=0
 while read -r bytes; do
     crashes=$((crashes + 1))
