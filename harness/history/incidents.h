@@ -44,7 +44,7 @@ struct incident_target {
 
 struct incident {
     const char *id, *fault;
-    int n; /* which firing of its line, from 1 */
+    int n; /* which firing of its entry, from 1 */
     bool fired, in_force, recovered;
     const char *failed; /* why it could not be brought in force, NULL */
     int64_t fired_ns, t0_ns, recovered_ns, lag_ns;
