@@ -1,4 +1,4 @@
-/* Settles -H: which hosts are meant, and what the other options say about them already. */
+/* Settles -H: which hosts are meant, what cannot stand beside it, and what each agent is told. */
 #include "agent/options_given.h"
 #include "agent/store/token.h"
 #include "base/str.h"

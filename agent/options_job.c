@@ -1,4 +1,4 @@
-/* Settles what is run: nodes, workers, restarts, the program and where its status is told. */
+/* Settles the job: its nodes, workers, restarts and program, and where its agents meet. */
 #include "agent/options_given.h"
 #include "agent/workers/spec.h"
 #include "base/str.h"

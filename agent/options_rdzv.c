@@ -1,4 +1,4 @@
-/* Settles the rendezvous: its backend, endpoint, id and the keys of --rdzv-conf. */
+/* Settles the keys of --rdzv-conf. */
 #include "agent/options_given.h"
 #include "base/str.h"
 

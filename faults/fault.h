@@ -56,7 +56,7 @@ struct fault {
     const struct fault_param *params; /* ended by {0} */
     const char *undo;                 /* a sentence for the plan */
     const char *blast;                /* what else it touches, for the plan */
-    const char *example;              /* a timeline line, for explain */
+    const char *example;              /* an entry of a timeline, for explain */
     /* What is wrong with the arguments, found before anything is done. NULL: nothing can be. */
     int (*check)(const struct fault_args *a, struct err *err);
     /* EVIDENCE(signal_taken): that of the signal that was sent. EVIDENCE(target_exit): the wait

@@ -1,7 +1,7 @@
 /* Silences a node on the wire and then kills it, so that nobody hears it die. */
 #include "faults/fault.h"
 
-/* The order matters. Killed before it is silent, the node still says goodbye: the kernel sends a
+/* The order matters. Killed before it is silent, the node is still heard: the kernel sends a
  * FIN for every socket. And sockets whose owners died in silence would repeat their last words for
  * minutes and keep the node's network alive: they are destroyed. */
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {

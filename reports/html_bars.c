@@ -1,4 +1,4 @@
-/* The page's bars: what each rank did from the beginning to the end. */
+/* The page's bars: the life of each worker with some of its steps, and the nodes they lie on. */
 #include "reports/html.h"
 
 #include "base/str.h"

@@ -1,4 +1,4 @@
-/* The head of the page: the verdict, and what is wrong. */
+/* The head of the page: the verdict, why, and the figures of the run. */
 #include "reports/html.h"
 #include "reports/story.h"
 

@@ -12,8 +12,7 @@ typedef struct kv_bytes kv_request_value(struct arena *a, enum key_kind kind, co
 kv_request_value kv_request_plain;
 
 /* A key or a whole scope as a range, which lives as long as the arena; *ret_end is empty for one
- * key.
- */
+ * key. */
 struct kv_bytes kv_request_key(struct arena *a, const char *run_id, const struct store_key *key,
                                struct kv_bytes *ret_end);
 /* What is returned lives as long as the arena. */

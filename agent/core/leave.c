@@ -122,7 +122,7 @@ void leave_advance(struct rendezvous *r) {
     int64_t last_ns = s->leave_since_ns + rendezvous_timing(r).suspect_ns;
     bool session = s->phase == SESSION_ACTIVE && !s->leave.settled;
     bool remain = others_remain(r);
-    /* Who stays must not be taken for a member: it says leave until it is heard. */
+    /* Who stays must not be taken for a member: it says that it leaves until it is heard. */
     bool waits = session && !r->giving_up && (remain || r->now.monotonic_ns < last_ns);
     if (waits) {
         if (r->now.monotonic_ns < last_ns)

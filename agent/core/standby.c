@@ -1,7 +1,7 @@
-/* Standbys: the two next in line hold the coordinator's view before they need it. Who takes
- * over has then heard every beat itself, so that a node that was lost together with the coordinator
- * is given up after suspect, not after twice that: silence is counted from what was received, and
- * a cold successor has received nothing yet.
+/* Standbys: the two next in line hold the coordinator's view before they need it. Who takes over
+ * has then heard every beat itself, so that a node that was lost together with the coordinator is
+ * given up after suspect, not after twice that: silence is counted from what was received, and any
+ * other successor has received nothing yet.
  *
  * Who they are follows from the store: the lowest group ranks of the plan that head names, but for
  * the holder of the lead. Each costs the store one more stream of all beats, so larger jobs than

@@ -3,8 +3,8 @@
  * number of a signal for the agent, and the end of the stream means: stop.
  *
  * It goes through standard input, and not on a command line, because everybody on a host can read
- * command lines, and environments hold secrets. Both ends are of one version, which is said first.
- */
+ * command lines, and environments hold secrets. Both ends are of one version, which is said
+ * first. */
 #pragma once
 
 #include "base/arena.h"
@@ -20,8 +20,8 @@ struct remote_launch {
 enum { ERRAND_BYTES_MAX = 16 << 20 };
 
 void remote_launch_write(const struct remote_launch *e, struct buf *ret);
-/* Reads one from fd, and no byte more. -EBADMSG: something else was sent. Strings are in the arena.
- */
+/* Reads one from fd, and no byte more. -EBADMSG: something else was sent. Its strings are in the
+ * arena. */
 int remote_launch_read(int fd, struct arena *a, struct remote_launch *ret, struct err *err);
 /* The caller's variables that mean something on another host too, and one more (NULL: none), in the
  * arena. */

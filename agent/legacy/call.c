@@ -1,5 +1,5 @@
-/* Calls of etcd's v2 API: the keys, one call at a time for each purpose, and who takes the answer.
- * */
+/* Calls of etcd's v2 API: the keys, one call at a time for each purpose, and who takes the
+ * answer. */
 #include "agent/legacy/state.h"
 
 #include "base/base64.h"

@@ -3,8 +3,9 @@
  * do itself. Guard and agent besides are not dumpable, so that their memory and descriptors are
  * nobody's who is not root outside.
  *
- * No new privileges, few capabilities (privilege.h), for root a machine that is closed (machine.h),
- * refused system calls (sandbox.h); and for the guard with its workers a domain (domain.h). */
+ * No new privileges, few capabilities (base/sys/rights.h), for root a machine that is closed
+ * (machine.h), refused system calls (sandbox.h); and for the guard with its workers a domain
+ * (domain.h). */
 #pragma once
 
 #include "base/buf.h"

@@ -40,7 +40,7 @@ static const char *const *merge_environment(char *const *own, struct arena *a) {
     return all;
 }
 
-/* With the element before argv[0] that a vfork spawn needs. */
+/* With the element before argv[0] that struct vfork_spawn needs. */
 static const char **copy_words(char *const *argv, struct arena *a) {
     size_t n = 0;
     while (argv[n])

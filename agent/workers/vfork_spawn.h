@@ -1,4 +1,4 @@
-/* vfork_spawn: a worker from its beginning to its exec.
+/* vfork_spawn: the start of a worker, up to its exec.
  *
  * A fork copies page tables, and afterwards each page that either side writes: a third of what it
  * costs to start a worker. Here the child has the guard's memory until it has exec'ed, as the
@@ -7,8 +7,8 @@
  *
  * So two processes run in one memory with the thread-local variables of one. The child makes
  * system calls itself (the C library would write errno, which is the guard's), has a stack of its
- * own and writes nowhere else. What a vfork spawn points to, and the stack, must stay as they are
- * until the child has exec'ed or ended: the pipe of failures tells. */
+ * own and writes nowhere else. What struct vfork_spawn points to, and the stack, must stay as they
+ * are until the child has exec'ed or ended: the pipe of failures tells. */
 #pragma once
 
 #include "base/arena.h"
@@ -37,6 +37,5 @@ const char *const *vfork_spawn_files(const char *name, struct arena *a);
 /* Starts it, in a session of its own, with no signal blocked, killed by the kernel when the calling
  * thread ends. stack: VFORK_SPAWN_STACK bytes. All signals must be blocked in the caller. Returns
  * 0, or -errno when there is no child; one that cannot exec reports it and exits 127 (not found) or
- * 126.
- */
+ * 126. */
 int vfork_spawn_begin(struct vfork_spawn *t, void *stack, struct process *ret);

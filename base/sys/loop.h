@@ -3,8 +3,7 @@
  * Single-threaded. A source is freed with loop_source_free, also from inside its own callback, and
  * at the latest with its loop. Timers are absolute CLOCK_MONOTONIC nanoseconds and precise
  * (timerfd); a timer fires once and is then disarmed. After fork the child must not touch the
- * parent's loop.
- */
+ * parent's loop. */
 #pragma once
 
 #include "base/err.h"

@@ -22,8 +22,8 @@ struct outcall_work {
     void (*answer)(void *state, const char *question, struct buf *ret);
 };
 
-/* The caller must have no threads. Every descriptor but the standard ones is closed in the child.
- */
+/* The caller must have no threads. Every descriptor but the standard ones is closed in the
+ * child. */
 int outcall_open(struct outcall *ret, const struct outcall_work *work, struct err *err);
 /* Appends the answer to *ret. -ETIME: none within budget_ns; -EPIPE: the child has ended. In both
  * cases it is killed, and every later question answers -EPIPE. */

@@ -80,6 +80,6 @@ void tcp_close_as_broken(int *fd);
 /* How many of this process's connections have this port at our end, as the kernel says. */
 size_t tcp_count_connections(uint16_t port);
 
-/* Makes a connection whose other host vanished without a goodbye end after about seconds, also
+/* Makes a connection whose other host vanished without a FIN end after about seconds, also
  * when nothing is being sent. Best effort. */
 void tcp_bound_silence(int fd, int seconds);

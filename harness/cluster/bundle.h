@@ -1,5 +1,5 @@
-/* bundle, the runtime bundle: what of ours goes along into a node that has a root file system of
- * its own.
+/* bundle: the runtime bundle, which is what of ours goes along into a node that has a root file
+ * system of its own.
  *
  * Such a tree may hold another C library, another libevent, or none. Our programs therefore bring
  * the loader and the libraries that they run with on this host, at places of their own below /run,

@@ -1,4 +1,4 @@
-/* Copies the tree of a root file system where the kernel cannot lay one upon another. */
+/* Copies the directory that a run was started in, where no layer can be mounted on it. */
 #include "harness/cluster/layer.h"
 
 #include "base/str.h"

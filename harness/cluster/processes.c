@@ -151,7 +151,7 @@ static int silence(struct node *n, bool on, struct err *err) {
     return r;
 }
 
-/* Closed by their last holder, the node's connections say leave to peers that do not hear it. */
+/* Closed by their last holder, the node's connections send a FIN to peers that do not hear it. */
 static int destroy_sockets(struct node *n, struct err *err) {
     cut_let_die(n->cluster->cut, n);
     return 0;

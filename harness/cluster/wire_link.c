@@ -1,5 +1,5 @@
-/* The harness's end of the connection to the wire: requests go out, answers and counters come back.
- * */
+/* The harness's end of the connection to the wire: requests go out, answers and counters come
+ * back. */
 #include "harness/cluster/parts.h"
 
 #include "base/mem.h"

@@ -8,8 +8,8 @@
  *   partitions {list:[{planes, groups:[a group or -1 for each port], delay_ns, jitter_ns, seed}]}
  *                          all there are, likewise; with a delay frames pass, and late
  *   bootstrap {tcp_port}
- *   count {}               {ports:[{port, frames_in, ..., cut:[{to, frames}], delayed:
- * likewise}..]}
+ *   count {}               {ports:[{port, frames_in, ..., cut:[{to, frames}],
+ *                          delayed: likewise}..]}
  *
  * An answer is {id, op, port, error|null}. By itself it says gone {port}: the node's namespace has
  * ended. */

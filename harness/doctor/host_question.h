@@ -24,7 +24,7 @@ struct question_result {
     char fix[360];
 };
 
-/* Nodes need the host_questions of one of the two parts; the rest is for all. */
+/* Nodes need what the questions of one of the two parts ask for; the rest is for all. */
 enum question_part {
     QUESTION_FOR_ALL,
     QUESTION_FOR_NAMESPACES,

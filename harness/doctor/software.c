@@ -29,7 +29,7 @@ static bool look_programs(struct question_result *r) {
 
 const struct host_question host_question_programs = {
     .name = "programs",
-    .gives = "the launcher, the question and the reference job",
+    .gives = "the launcher, the probe and the reference job",
     .demo = true,
     .look = look_programs,
 };

@@ -1,6 +1,5 @@
 /* Requests of the agents, as bytes that the store takes; the judge sees them as the core wrote
- * them.
- */
+ * them. */
 #include "harness/explore/copy_on_write.h"
 
 #include "agent/core/kv_request.h"

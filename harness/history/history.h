@@ -68,9 +68,8 @@
  *   wire      fault-evidence {id, n, what, dropped_in, dropped_out | fewest}
  *             wire {node, frames_in, bytes_in, frames_out, bytes_out, dropped_in, dropped_out,
  *             data_bytes_out, cut_to:{node: frames}, delayed_to?: likewise}   (in: towards the
- * node; data: all but the
- *             store's and MASTER_PORT's; cut_to: dropped by a partition on the way to that
- *             node; delayed_to: passed on late)
+ *             node; data: all but the store's and MASTER_PORT's; cut_to: dropped by a partition
+ *             on the way to that node; delayed_to: passed on late)
  *
  *   disk      checkpoints {round, dir, newest, complete:[{step, round, path}], damaged:[{path,
  *             why}], error?}   read when the last worker of `round` has ended (round 0: before the

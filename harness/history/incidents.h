@@ -1,9 +1,9 @@
 /* incidents: every fault of the timeline as it happened, with what it did to the job and the times
  * that followed from it.
  *
- * One incident is one firing of one entry of the timeline. It struck the newest round that had begun
- * when it came in force (t0), and it ended that round when one of its targets was a worker of it
- * that died, or when it was the last thing that fired before the round's first worker ended. All
+ * One incident is one firing of one entry of the timeline. It struck the newest round that had
+ * begun when it came in force (t0), and it ended that round when one of its targets was a worker of
+ * it that died, or when it was the last thing that fired before the round's first worker ended. All
  * times are differences of stamps taken by the harness; -1 where the stamps are missing:
  *
  *     t0 --detect--> the first worker on another node ends (one node: another worker; none left:
@@ -44,7 +44,7 @@ struct incident_target {
 
 struct incident {
     const char *id, *fault;
-    int n; /* which firing of its line, from 1 */
+    int n; /* which firing of its entry, from 1 */
     bool fired, in_force, recovered;
     const char *failed; /* why it could not be brought in force, NULL */
     int64_t fired_ns, t0_ns, recovered_ns, lag_ns;

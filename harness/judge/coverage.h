@@ -1,7 +1,6 @@
-/* coverage of answers: which checks of a scenario were answered, pass or fail, from evidence
- * (kernel, wire, disk or probe) when it was last recorded, so that a run in which fewer are says
- * so. A check that is skipped or unknown fails nobody: without this, evidence that dries up looks
- * like a good run.
+/* coverage: which checks of a scenario were answered, pass or fail, from evidence (kernel, wire,
+ * disk or probe) when it was last recorded, so that a run in which fewer are says so. A check that
+ * is skipped or unknown fails nobody: without this, evidence that dries up looks like a good run.
  *
  * The record is a file in the cache. It is replaced by every judged run that answers all that it
  * names, so a loss is told in every run until it is fixed, or accepted: by a change of the

@@ -179,7 +179,7 @@ static bool same_target(const struct target_spec *a, const struct target_spec *b
            (a->pick == PICK_NAMED && b->pick == PICK_NAMED && str_eq(a->node, b->node));
 }
 
-/* Two lines that contradict each other: what the second is aimed at, the first has taken away. */
+/* Two entries that contradict each other: what the second is aimed at, the first has taken away. */
 static void check_still_there(struct checker *c, const struct timeline_entry *a) {
     if (c->starts)
         return;

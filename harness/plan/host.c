@@ -1,4 +1,4 @@
-/* Asks whether this host has what a plan needs: programs, python, a dataset. */
+/* Asks whether this host has what a plan needs: programs, Python, devices, an etcd. */
 #include "base/http/tls_client.h"
 #include "base/str.h"
 #include "base/sys/file.h"

@@ -1,4 +1,4 @@
-/* Gives each node of a scenario an address and a name. */
+/* Gives each node and store of a scenario an address and a name, and says where its agents meet. */
 #include "base/str.h"
 #include "harness/plan/entries.h"
 

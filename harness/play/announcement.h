@@ -14,7 +14,7 @@ void announcement_ended(const char *name, int exit_code, const char *what);
 
 struct announcement {
     const struct generated *generated;
-    const struct scenario *base;  /* undisturbed, as loaded */
+    const struct scenario *base;  /* without faults, as loaded */
     const struct plan *plan;      /* of it */
     const char *dir;              /* where every run is kept */
     const char *budget;           /* "5m": what all of it may take */

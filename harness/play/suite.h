@@ -28,7 +28,7 @@ int suite_run(const struct plan *p, const struct suite_options *o, struct err *e
 int suite_control(const struct plan *p, const struct suite_options *o, const struct folder *dir,
                   struct control *ret, struct err *err);
 
-/* What a generated needs to know of a control run. */
+/* What a generated scenario needs to know of a control run. */
 struct generate_run suite_generate_run(const struct control *c);
 
 /* The folder that this program lies in, with the others of ours. */

@@ -1,5 +1,5 @@
-/* Lines whose moment has come but whose target is not there, or is about to go (when.patient), and
- * those that come again when it has come back (sticky). */
+/* Entries whose moment has come but whose target is not there, or is about to go (when.patient),
+ * and those that come again when it has come back (sticky). */
 #include "harness/run/entry.h"
 
 #include "base/str.h"

@@ -1,5 +1,5 @@
-/* entry: the state of each line of a scenario's timeline while it is played. The inside of the part
- * timeline: timeline.c, trigger_match.c and deferral.c (when), targets.c and inquiry.c (whom),
+/* entry: the state of each entry of a scenario's timeline while it is played. The inside of the
+ * part timeline: timeline.c, trigger_match.c and deferral.c (when), targets.c and inquiry.c (whom),
  * firing.c (what), evidence.c and evidence/ (whether it was felt). */
 #pragma once
 
@@ -29,7 +29,7 @@ struct run_entry {
     const struct planned_entry *plan;
     const struct timeline_entry *entry;
     struct run_entry *end; /* waits for its until; NULL: it has none */
-    struct run_entry *of;  /* this is the end of that line, not a line itself; NULL: it is a line */
+    struct run_entry *of;  /* it is the end of that entry, and not in the file; NULL: it is */
     int tag;               /* of the senders it holds */
     enum entry_state state;
     bool step_met, event_met, phase_met, time_met, log_met;
@@ -54,8 +54,8 @@ struct run_entry {
 
 struct timeline {
     struct engine *engine;
-    struct rand rand;          /* of all draws, in the order in which lines fire */
-    struct run_entry *entries; /* the lines, as in the plan, then what waits for the end of some */
+    struct rand rand;          /* of all draws, in the order in which entries fire */
+    struct run_entry *entries; /* as in the plan, then what waits for the end of some */
     size_t n;
     bool started, finished;
     bool steps_seen;
@@ -83,7 +83,7 @@ bool entry_cuts_off(const struct run_entry *a,
                     const char *node); /* from the store, as long as it lasts */
 void entry_seen(struct run_entry *a, const struct record *r);
 
-/* trigger_match.c: whether what is told concerns the target of this line. */
+/* trigger_match.c: whether what is told concerns the target of this entry. */
 bool entry_hears(const struct run_entry *a, const struct record *r); /* an event of a worker */
 bool entry_hears_step(const struct run_entry *a, const struct record *r);
 bool entry_hears_line(const struct run_entry *a, const char *node,

@@ -195,7 +195,7 @@ static void strike(struct run_entry *a, const struct bound *found, size_t n) {
         inject(a, &a->bound[i]);
 }
 
-/* pa is the line, or the line with the target that the store has named. */
+/* pa is the entry, or the entry with the target that the store has named. */
 static void fire_at(struct run_entry *a, const struct planned_entry *pa) {
     struct bound found[TARGETS_MAX];
     size_t n = choose(a, pa, found);

@@ -34,7 +34,7 @@ struct inquiry {
     struct inquiry_asked v[STORES_MAX];
     size_t n, open, needed; /* so many must agree */
     int64_t since_ns;
-    bool patient; /* its line waits for a target, and has a time for that */
+    bool patient; /* its entry waits for a target, and has a time for that */
     char why[200];
 };
 
@@ -71,7 +71,7 @@ static void record(const struct inquiry *q, const struct leader *found, const ch
     engine_recorded(e);
 }
 
-/* Whoever hears of the record may end it all: then the line waits no more. */
+/* Whoever hears of the record may end it all: then the entry waits no more. */
 static void conclude(struct inquiry *q, const struct leader *found) {
     struct run_entry *a = q->act;
     const char *node = found ? node_named(a->owner->engine->plan, found->name) : NULL;

@@ -1,4 +1,4 @@
-/* targets: `on:` of a timeline line, resolved against what is alive. */
+/* targets: `on:` of an entry of the timeline, resolved against what is alive. */
 #pragma once
 
 #include "base/rand.h"

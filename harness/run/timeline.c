@@ -246,7 +246,7 @@ static struct run_entry *add_entry(struct timeline *t, const struct planned_entr
     return a;
 }
 
-/* `until` is a heal that waits whenever the fault of its line is in force. It listens to all: who
+/* `until` is a heal that waits whenever the fault of its entry is in force. It listens to all: who
  * is in trouble often says nothing. */
 static void add_end(struct timeline *t, struct run_entry *of, int line) {
     struct timeline_entry *heal = arena_new(&t->engine->arena, struct timeline_entry);

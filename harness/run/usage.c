@@ -178,8 +178,8 @@ static void begin(struct engine *e) {
              "a process may have %lld kB of memory here: more may have been refused (ulimit -v, "
              "ulimit -d)",
              (long long)memory / 1024);
-    /* A limit beyond what the machine has is the usual one of a batch system, and in nobody's way.
-     */
+    /* A limit beyond what the machine has is the usual one of a batch system, and in nobody's
+     * way. */
     if (memory >= 0 && memory < limits_host_memory())
         record_scarce(e, SCARCE_MEMORY_LIMIT, memory, 0, why);
     look_for_processes(e, processes_wanted(e->plan));

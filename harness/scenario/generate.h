@@ -14,7 +14,7 @@ struct generate_overrides {
 /* The cluster that a command is tried on. */
 struct generated {
     const struct command *command;
-    const char *launcher; /* the wish; NULL: the command's */
+    const char *launcher; /* the one asked for; NULL: the command's */
     int nodes;            /* that the job has */
     int min_nodes;        /* nodes, when the job cannot shrink */
     int workers, max_restarts;
@@ -27,7 +27,7 @@ struct generated {
 int generate(struct arena *a, const struct command *c, const struct generate_overrides *w,
              struct generated *ret, struct err *err);
 
-/* The job and its cluster, undisturbed. */
+/* The job and its cluster, without faults. */
 void generate_text(const struct generated *d, struct buf *out);
 
 /* The same text with what --set says in it, as a file to be edited. False, with what is wrong added
@@ -69,8 +69,8 @@ extern const struct generate_fault generate_faults[GENERATE_FAULTS];
 /* The entries of the timeline, as text; `indent` stands in front of each. */
 void generate_timeline(int fault, const struct generated *d, const struct generate_moment *m,
                        const char *indent, struct buf *out);
-/* A whole scenario that loads: base (undisturbed, loaded) disturbed by the fault, with what that
- * must come to; its limits follow from the control run where base has 0. */
+/* A whole scenario that loads: base (loaded, without faults) disturbed by the fault, with what
+ * that must come to; its limits follow from the control run where base has 0. */
 void generate_scenario(int fault, const struct generated *d, const struct scenario *base,
                        const struct generate_run *r, const struct generate_moment *m,
                        struct buf *out);

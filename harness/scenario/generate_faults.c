@@ -10,7 +10,7 @@
 
 /* Which share of the job must have passed before it is disturbed: late enough for a checkpoint to
  * be there, early enough for what follows. By time it also waits for imports and the like, and a
- * run that is twice as quick as the undisturbed one must not be over. */
+ * run that is twice as quick as the control run must not be over. */
 enum { STEPS_SHARE = 2, TIME_SHARE = 1, STEPS_OF = 5, TIME_OF = 2 };
 enum { STEPS_MIN = 5 };
 

@@ -1,4 +1,4 @@
-/* Loads cluster: nodes, racks, GPUs, store and launcher. */
+/* Loads cluster, its nodes, racks, GPUs and store, and limits. */
 #include "base/str.h"
 #include "harness/scenario/reader.h"
 

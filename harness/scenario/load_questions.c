@@ -1,4 +1,4 @@
-/* Loads what a scenario asks by programs of its own: checks, probes and expected lines. */
+/* Loads what a scenario asks in its own words: checks, probes and expected lines. */
 #include "base/str.h"
 #include "harness/scenario/load.h"
 #include "harness/scenario/pattern.h"

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* The child a word of the path names: a member, an item by its number from 0, or a line of the
- * timeline by its id. NULL: there is none. */
+/* The child a word of the path names: a member, an item by its number from 0, or an entry of
+ * the timeline by its id. NULL: there is none. */
 static struct yaml *find_child(struct yaml *n, const char *word) {
     int64_t index;
     if (n->type == YAML_MAP)

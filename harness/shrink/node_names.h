@@ -1,5 +1,5 @@
 /* node_names: where a scenario speaks of a node, as n2 in "n2/0", "n0,n2|n1" or "http://n2:80": in
- * a line, the store, the job's command and environment, a probe, an expectation. */
+ * an entry, the store, the job's command and environment, a probe, an expectation. */
 #pragma once
 
 #include "harness/scenario/scenario.h"

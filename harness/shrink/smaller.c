@@ -116,7 +116,7 @@ static void rechain(const struct scenario *s, const bool *gone, struct trigger *
     }
 }
 
-/* id NULL: of no line. */
+/* id NULL: of no entry. */
 static bool is_gone(const struct scenario *s, const bool *gone, const char *id) {
     for (size_t i = 0; i < s->timeline_n && id; i++)
         if (gone[i] && str_eq(s->timeline[i].id, id))
@@ -265,7 +265,7 @@ struct scenario *smaller_workers(struct arena *a, const struct scenario *s, int 
     return c;
 }
 
-/* ---- one line ---- */
+/* ---- one entry ---- */
 
 static bool drop(bool *has, const struct trigger *t) {
     if (!*has || (conditions(t) < 2 && t->after < 0))

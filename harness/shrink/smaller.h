@@ -24,7 +24,7 @@ struct scenario *smaller_probes(struct arena *a, const struct scenario *s);
 struct scenario *smaller_timeline(struct arena *a, const struct scenario *s, bool *gone);
 /* No trigger asks for a round where it asks for something else as well. */
 struct scenario *smaller_rounds(struct arena *a, const struct scenario *s);
-/* Each line that struck one target by draw names it: struck[i], "n1/0" or NULL. */
+/* Each entry that struck one target by draw names it: struck[i], "n1/0" or NULL. */
 struct scenario *smaller_draws(struct arena *a, const struct scenario *s,
                                const char *const *struck);
 
@@ -33,7 +33,7 @@ struct scenario *smaller_draws(struct arena *a, const struct scenario *s,
 struct scenario *smaller_cluster(struct arena *a, const struct scenario *s, const bool *gone);
 struct scenario *smaller_workers(struct arena *a, const struct scenario *s, int per_node);
 
-/* What can be simpler in one line, in the order in which it is worth trying. */
+/* What can be simpler in one entry, in the order in which it is worth trying. */
 #define SMALLER_PARTS(X)                                                                           \
     X(AFTER, "without after")                                                                      \
     X(ROUND, "without round")                                                                      \

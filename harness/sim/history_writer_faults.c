@@ -211,7 +211,7 @@ void history_writer_agent_felt(struct sim *c, int node) {
     }
 }
 
-/* Calm fixes the network; who is stopped wakes when his time has come. */
+/* Calm heals the network; who is stopped wakes when his time has come. */
 static int64_t healed_ns(const struct sim *c, int at) {
     const struct history_writer_fault *f = &c->history_writer->faults[at];
     bool network = at < c->schedule->n_entries && is_of_network(c, at);

@@ -120,7 +120,7 @@ bool inject_lifeline_reset(struct sim *c, int node, const struct sim_entry *e) {
     return true;
 }
 
-/* As inject_node_poweroff, but the kernel and the network are there to say leave. */
+/* As inject_node_poweroff, but the kernel and the network are there to send a FIN. */
 bool inject_node_kill(struct sim *c, int node, const struct sim_entry *e) {
     if (!c->nodes[node].core && !c->nodes[node].shown.group.alive)
         return false;

@@ -37,7 +37,7 @@ struct live_words {
  * so long after: what comes between could be either. */
 enum { FELT_NS = 300 * SIM_MS, AT_ONCE_NS = 20 * SIM_MS };
 
-/* --- lines --- */
+/* --- entries --- */
 
 /* Not before the job stands. */
 static int64_t live_ns(const struct live_words *l, int64_t at_ns) {

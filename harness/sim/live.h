@@ -11,5 +11,5 @@
 /* seen: what the simulation made of it; NULL: it was not played. What cannot be played is said in
  * comments, with the reason. Returns how many lines of the schedule can. */
 int live_write(const struct script *s, const struct sim_result *seen, struct buf *out);
-/* Why no line with such a fault can be played; NULL: there are words for it. */
+/* Why no entry with such a fault can be played; NULL: there are words for it. */
 const char *live_lacks(enum sim_fault_kind fault);

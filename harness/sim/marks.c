@@ -68,7 +68,7 @@ static bool has_put(const struct op *ops, size_t n, enum key_kind kind) {
     return false;
 }
 
-/* A cold successor would have to wait for suspect first. */
+/* Who was no standby would have to wait for suspect first. */
 static void mark_gone(struct sim *c, const char *uid, const struct op *op) {
     bool new = strcmp(c->times.lead.uid, uid) == 0 && c->times.lead.before[0] &&
                c->now_ns - c->times.lead.since_ns < c->judge.job.timing.suspect_ns / 2;

@@ -187,7 +187,7 @@ static void shorter(struct shrink_state *s, int at, size_t member) {
     while (ns >= 20 * SIM_MS && set_time(s, at, member, ns / 2 / SIM_MS * SIM_MS));
 }
 
-/* All lines from this one on come sooner, and the end of the trouble with them. */
+/* All entries from this one on come sooner, and the end of the trouble with them. */
 static void sooner(struct shrink_state *s, int at) {
     bool good = true;
     while (good) {
@@ -250,7 +250,7 @@ static void plainer_entry(struct shrink_state *s, int at) {
         try_entry(s, at, e);
 }
 
-/* Moving a line in time may move it among the others; the next round comes by again. */
+/* Moving an entry in time may move it among the others; the next round comes by again. */
 static void plainer_entries(void *arg) {
     struct shrink_state *s = arg;
     for (int i = 0; i < s->best.schedule.n_entries; i++) {

@@ -1,4 +1,4 @@
-/* What a run asks of the store and of the wire to it. */
+/* Counts what a run asks of the store and what passes on the wire to it, and knows keys again. */
 #include "harness/sim/simulation.h"
 
 #include <string.h>

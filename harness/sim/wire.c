@@ -1,5 +1,5 @@
-/* The simulated network between agents and store: what is sent arrives late, twice or not at all.
- * */
+/* The simulated network between agents and store: what is sent arrives late, twice or not at
+ * all. */
 #include "harness/sim/history_writer.h"
 
 #include "agent/core/kv_request.h"

@@ -1,4 +1,4 @@
-/* Prints what a word of the language means. */
+/* Prints what a word means: a key, a fault, a check, a verb or another name. */
 #include "base/str.h"
 #include "faults/hazards.h"
 #include "faults/need.h"

@@ -47,8 +47,8 @@ static int plan_file(const char *file, const char *within, const char *const *se
     return code;
 }
 
-/* Every point of its sweep, up to the first that is wrong: of others it would only be said again.
- */
+/* Every point of its sweep, up to the first that is wrong: of others it would only be said
+ * again. */
 static int plan_points(const char *file, const char *within, const char *const *set,
                        const uint64_t *seed, bool json) {
     ARENA_FINI struct arena a = {0};

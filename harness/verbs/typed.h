@@ -15,7 +15,7 @@ struct typed {
  * after saying what is wrong. All of it lives in the arena and in a. */
 int typed_read(struct arena *arena, const struct arguments *a, struct typed *ret);
 
-/* The scenario of it, undisturbed and without what the sets say, as text. */
+/* The scenario of it, without faults and without what the sets say, as text. */
 void typed_put(const struct typed *t, struct buf *out);
 /* That text loaded with these sets (NULL: none), to be freed with scenario_free. NULL: with what is
  * wrong added to d, or with nothing where no file could be written. */

@@ -1,6 +1,6 @@
 /* Traffic to measure a network with, for ci/bench; all over one TCP connection to port 5201:
- *   spawn_traffic sink           takes what comes and checks every byte; prints "gbit N", per
- * second
+ *   spawn_traffic sink           takes what comes and checks every byte; prints "gbit N",
+ *                                per second
  *   spawn_traffic blast ADDR     sends for two seconds
  *   spawn_traffic echo           answers each byte
  *   spawn_traffic ask ADDR       prints "rtt_us MEDIAN" of 5,000 round trips of one byte */

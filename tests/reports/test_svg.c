@@ -1,5 +1,5 @@
-/* The picture: every worker and fault in it, whatever their names, and small however long the run.
- */
+/* The picture: every worker and fault is in it, whatever their names, and it is small however long
+ * the run. */
 #include "tests/reports/told.h"
 
 static const struct edit none[1];

@@ -8,7 +8,7 @@ OUT=$(cd "$OUT" && pwd) || exit 1
 failed=0
 played=0
 
-# One line of a timeline for each, for three agents of which one is enough; the one of agent-start has more.
+# One entry of a timeline for each, for three agents of which one is enough; the one of agent-start has more.
 lines=(
     'agent-kill, on: n1'
     'agent-kill, on: n1, back: 500ms'

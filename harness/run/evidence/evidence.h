@@ -16,8 +16,8 @@ struct evidence {
     bool counts; /* the wire's counters are asked for before the fault is in force and undone */
     bool unannounced; /* no record tells of it: every record is an occasion to look */
     bool answers;     /* inject only begins it: with this the fault is in force */
-    /* The fault is about to be brought in force. Returns what is known of the target from now on.
-     */
+    /* The fault is about to be brought in force. Returns what is known of the target from now
+     * on. */
     void *(*begin)(struct run_entry *a, struct bound *b);
     /* Whether this record, which came after the fault had fired, tells something of the target. */
     bool (*learn)(struct run_entry *a, struct bound *b, const struct record *r);

@@ -1,4 +1,4 @@
-/* Loads random: what a timeline is drawn of. */
+/* Loads random, and draws a timeline of what it says. */
 #include "base/rand.h"
 #include "base/str.h"
 #include "faults/hazards.h"

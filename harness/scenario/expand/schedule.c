@@ -118,7 +118,7 @@ static struct timeline_entry *add_line(struct schedule *q, const char *id, const
     return a;
 }
 
-/* So long after that line is in force. */
+/* So long after that entry is in force. */
 static struct timeline_entry *add_follower(struct schedule *q, const struct timeline_entry *first,
                                            const char *suffix, const char *fault, int64_t plus_ns) {
     struct arena *a = q->r->arena;

@@ -34,7 +34,7 @@ struct schedule {
     int64_t last_ns;
 };
 
-enum { SCHEDULE_MAX = 1000 }; /* lines */
+enum { SCHEDULE_MAX = 1000 }; /* entries */
 #define SCHEDULE_FOR_EVER INT64_MAX
 
 /* False after adding an error: ids of the timeline that are its own. */

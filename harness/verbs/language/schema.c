@@ -1,4 +1,4 @@
-/* Prints the language as a schema, or fills the manual. */
+/* Prints the schema of scenarios or of histories, or fills the manual. */
 #include "harness/verbs.h"
 
 #include "base/str.h"

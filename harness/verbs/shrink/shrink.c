@@ -94,7 +94,7 @@ static void say_runs_of(struct shrink_request *q) {
                       n == 1 ? "" : "s", q->dir, one);
 }
 
-/* The targets that were drawn, by name, and which lines came about. */
+/* The targets that were drawn, by name, and which entries came about. */
 static void take_incidents(struct shrink_request *q, struct reduction_spec *spec) {
     struct recording *r = &q->recording;
     size_t n = r->scenario->timeline_n;

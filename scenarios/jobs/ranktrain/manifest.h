@@ -15,8 +15,8 @@
  *      "world_size": 6,                of the round that wrote it
  *      "seed": 1,                      --seed
  *      "parameters": 61706,
- *      "model": "<64 hex>",            SHA-256 of weights.f32; of the last step it is the model
- * hash
+ *      "model": "<64 hex>",            SHA-256 of weights.f32; of the last step it is the
+ *                                      model hash
  *      "files": [{"name": "weights.f32", "bytes": 246824, "sha256": "<64 hex>"},
  *                {"name": "velocity.f32", "bytes": 246824, "sha256": "<64 hex>"}]}
  *

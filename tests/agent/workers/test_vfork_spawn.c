@@ -1,6 +1,5 @@
 /* Where programs are looked for; and the experiments of spawn_vfork_spawn, in processes of their
- * own.
- */
+ * own. */
 #include "agent/workers/vfork_spawn.h"
 #include "tests/agent/experiment.h"
 

@@ -79,7 +79,7 @@ static void scene_partition(void) {
 }
 
 /* Who calls while the network is cut gets no answer, in either direction; an older connection
- * neither. What is fixed goes on. */
+ * neither. What is healed goes on. */
 static void scene_newcomers(void) {
     RUN(0, "serve", port_text);
     AWAIT(seen[0].clients);

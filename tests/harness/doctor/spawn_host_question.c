@@ -1,6 +1,5 @@
-/* One question, tried: spawn_host_question works|lacks|dies|silent|moves. Prints its status and what was
- * seen.
- */
+/* One question, tried: spawn_host_question works|lacks|dies|silent|moves. Prints its status and
+ * what was seen. */
 #include "base/str.h"
 #include "harness/doctor/host_question.h"
 

@@ -1,4 +1,5 @@
-/* What is told of the lines of a timeline when something else of the scenario is wrong as well. */
+/* What is told of the entries of a timeline when something else of the scenario is wrong as
+ * well. */
 #include "harness/plan/plan.h"
 #include "tests/harness/scenario/scratch.h"
 

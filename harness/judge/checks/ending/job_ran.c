@@ -1,4 +1,4 @@
-/* Asks of a run without faults whether its job started and trained. */
+/* Asks whether the job could be started, and whether its control run trained. */
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"

@@ -133,8 +133,8 @@ static bool judge(const struct trial *t, struct finding *f) {
         if (!judge_pattern(t, f, observed, p))
             return false;
     }
-    /* In a control run it is a matter of the program; later it would be one of a host that is slow.
-     */
+    /* In a control run it is a matter of the program; later it would be one of a host that
+     * is slow. */
     if (record_i64(observed, "buffered", 0) && is_control(t->history))
         return tell_buffered(f, observed);
     return tell_counts(f, observed);
