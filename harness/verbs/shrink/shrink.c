@@ -175,8 +175,8 @@ static const char *checks_text(struct shrink_request *q) {
 }
 
 static void put_size(const struct scenario *s, struct buf *out) {
-    buf_printf(out, "%zu line%s of timeline, %d node%s with %d worker%s each", s->timeline_n,
-               s->timeline_n == 1 ? "" : "s", s->cluster.nodes, s->cluster.nodes == 1 ? "" : "s",
+    buf_printf(out, "%zu entr%s of the timeline, %d node%s with %d worker%s each", s->timeline_n,
+               s->timeline_n == 1 ? "y" : "ies", s->cluster.nodes, s->cluster.nodes == 1 ? "" : "s",
                s->job.workers_per_node, s->job.workers_per_node == 1 ? "" : "s");
 }
 
