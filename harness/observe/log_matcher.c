@@ -10,7 +10,7 @@
 
 enum { RECORDED_MAX = 10000, LINE_SHOWN = 300 };
 
-struct mention {
+struct matched_line {
     const char *text;
     struct pattern *pattern;
     int64_t matched, recorded;
@@ -18,7 +18,7 @@ struct mention {
 
 struct log_matcher {
     struct recorder *rec;
-    struct mention *v; /* each expression once */
+    struct matched_line *v; /* each expression once */
     size_t n;
     int64_t worker_lines, program_lines;
 };
@@ -39,7 +39,7 @@ struct log_matcher *log_matcher_new(struct recorder *rec, const struct expect *x
         const char *text = x->logs[i].pattern;
         struct pattern *p = is_known(m, text) ? NULL : pattern_new(text, NULL);
         if (p) /* the loader has refused all that are wrong */
-            mem_push(m->v, m->n) = (struct mention){.text = text, .pattern = p};
+            mem_push(m->v, m->n) = (struct matched_line){.text = text, .pattern = p};
     }
     return m;
 }
@@ -71,7 +71,7 @@ void log_matcher_heard(struct log_matcher *m, const char *node, pid_t pid, const
         return;
     *(pid ? &m->worker_lines : &m->program_lines) += 1;
     for (size_t i = 0; i < m->n; i++) {
-        struct mention *x = &m->v[i];
+        struct matched_line *x = &m->v[i];
         if (!pattern_match(x->pattern, line, NULL) || ++x->matched > RECORDED_MAX)
             continue;
         x->recorded++;

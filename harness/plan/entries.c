@@ -429,7 +429,7 @@ void entries_make(struct plan *p, struct diagnostics *d) {
     }
 }
 
-void plan_check_lines(const struct scenario *s, struct diagnostics *d) {
+void plan_check_entries(const struct scenario *s, struct diagnostics *d) {
     struct checker c = {.s = s, .d = d};
     for (size_t i = 0; i < s->timeline_n; i++) {
         const struct timeline_entry *a = &s->timeline[i];

@@ -12,7 +12,7 @@ struct scenario *plan_load(const char *file, const char *const *set, struct diag
     struct scenario *s = scenario_load_flawed(file, set, d);
     if (!d->errors)
         return s;
-    plan_check_lines(s, d);
+    plan_check_entries(s, d);
     return scenario_free(s);
 }
 

@@ -87,7 +87,7 @@ struct plan {
     struct arena arena;
 };
 
-/* A file for a plan: scenario_load, and where that finds errors, plan_check_lines as well, so that
+/* A file for a plan: scenario_load, and where that finds errors, plan_check_entries as well, so that
  * every verb tells all of them at once. NULL with the diagnostics filled. */
 struct scenario *plan_load(const char *file, const char *const *set, struct diagnostics *d);
 /* Adds what is wrong to d and returns NULL then. s must outlive the plan. */
@@ -97,7 +97,7 @@ struct plan *plan_free(struct plan *p);
  * entries all the same, so that nobody fixes one mistake to hear of the next: faults, parameters
  * and targets that do not exist. What follows from several entries, or from what is wrong, is left
  * out. */
-void plan_check_lines(const struct scenario *s, struct diagnostics *d);
+void plan_check_entries(const struct scenario *s, struct diagnostics *d);
 /* What others reach it by, its name or its address; and what a server in it listens on, all
  * addresses or its own. */
 const char *plan_node_host(const struct plan_node *n);

@@ -313,7 +313,7 @@ bool diagnostics_add(struct diagnostics *d, struct place p, const char *fmt, ...
  * NULL-ended or NULL. Returns a scenario to be freed with scenario_free, or NULL with the
  * diagnostics filled. */
 struct scenario *scenario_load(const char *file, const char *const *set, struct diagnostics *d);
-/* The same for who can tell more of what is wrong (plan_check_lines): with d->errors it returns
+/* The same for who can tell more of what is wrong (plan_check_entries): with d->errors it returns
  * what could be read, which is good for nothing else. Never NULL. */
 struct scenario *scenario_load_flawed(const char *file, const char *const *set,
                                       struct diagnostics *d);

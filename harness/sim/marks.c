@@ -73,7 +73,7 @@ static void mark_gone(struct sim *c, const char *uid, const struct op *op) {
     bool new = strcmp(c->times.lead.uid, uid) == 0 && c->times.lead.before[0] &&
                c->now_ns - c->times.lead.since_ns < c->judge.job.timing.suspect_ns / 2;
     if (new && op->value->gone.why == GONE_SILENT && strcmp(op->key.uid, c->times.lead.before) != 0)
-        sim_mark(c, SIM_MARK_WARM_SUCCESSOR);
+        sim_mark(c, SIM_MARK_STANDBY_SUCCESSOR);
 }
 
 void sim_mark_txn(struct sim *c, const char *uid, const struct op *ops, size_t n) {

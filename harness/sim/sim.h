@@ -112,7 +112,7 @@ const char *sim_fault_live(enum sim_fault_kind fault);
     X(STORE_OUTLIVED, "workers live on while a store that lost its data forms a round")            \
     X(STORE_REMINDED, "agents bring the restarts to a store that lost its data")                   \
     X(TWO_LEADERS, "an agent leads while an earlier leader still believes it does")                \
-    X(WARM_SUCCESSOR, "a standby revokes another lost node right after taking over")               \
+    X(STANDBY_SUCCESSOR, "a standby revokes another lost node right after taking over")            \
     X(WATCH_COMPACTED, "the store has forgotten what a watch had still to tell")                   \
     X(WATCH_LOST, "a watch is lost with changes under way")
 
