@@ -170,8 +170,8 @@ struct event {
 /* --- what is to be done --- */
 
 struct compare {
-    struct store_key
-        key; /* a whole scope: holds when it does for every key there is, or for none */
+    /* A whole scope: holds when it does for every key there is, or for none. */
+    struct store_key key;
     enum compare_target { COMPARE_VERSION, COMPARE_CREATE, COMPARE_MOD, COMPARE_LEASE } target;
     enum compare_relation { COMPARE_EQUAL, COMPARE_LESS } relation;
     int64_t number;

@@ -24,8 +24,7 @@ struct question_answer {
 typedef void question_fn(void *arg, const struct question_answer *a);
 
 struct question_spec {
-    struct process_spawn
-        program; /* its group, its death signal and fds[1] are the question's own */
+    struct process_spawn program; /* its group, death signal and fds[1] are the question's own */
     size_t bytes_max;
     int64_t within_ns; /* it is killed then; one that cannot be is given up 10 s later */
 };

@@ -17,8 +17,8 @@ struct engine {
     struct cluster *cluster;
     struct observer *observer;
     enum engine_phase phase;
-    struct event_client
-        *sender;         /* of the record that all are told of, as in record_fn; NULL: nobody */
+    /* Of the record that all are told of, as in record_fn; NULL: nobody. */
+    struct event_client *sender;
     size_t rounds_ended; /* of the rounds, from the first on */
     struct err failure;  /* code != 0: the harness broke */
     struct arena arena;  /* as long as the run */

@@ -30,7 +30,7 @@ struct inquiry_asked {
 };
 
 struct inquiry {
-    struct run_entry *act;
+    struct run_entry *of;
     struct inquiry_asked v[STORES_MAX];
     size_t n, open, needed; /* so many must agree */
     int64_t since_ns;
@@ -56,11 +56,11 @@ static const char *node_named(const struct plan *p, const char *name) {
 }
 
 static void record(const struct inquiry *q, const struct leader *found, const char *node) {
-    struct engine *e = q->act->owner->engine;
+    struct engine *e = q->of->owner->engine;
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "store-said");
-    json_put_string(w, "id", q->act->entry->id);
-    json_put_i64(w, "n", q->act->fired + 1);
-    json_put_string(w, "who", q->act->entry->on.text);
+    json_put_string(w, "id", q->of->entry->id);
+    json_put_i64(w, "n", q->of->fired + 1);
+    json_put_string(w, "who", q->of->entry->on.text);
     if (node)
         json_put_string(w, "node", node);
     if (found)
@@ -73,7 +73,7 @@ static void record(const struct inquiry *q, const struct leader *found, const ch
 
 /* Whoever hears of the record may end it all: then the entry waits no more. */
 static void conclude(struct inquiry *q, const struct leader *found) {
-    struct run_entry *a = q->act;
+    struct run_entry *a = q->of;
     const char *node = found ? node_named(a->owner->engine->plan, found->name) : NULL;
     if (found && !node)
         snprintf(q->why, sizeof(q->why), "the store names %.60s, which is no node of this cluster",
@@ -126,7 +126,7 @@ static void on_answer(void *arg, const struct question_answer *given) {
 }
 
 static struct question *ask(struct inquiry_asked *a, struct err *err) {
-    struct engine *e = a->owner->act->owner->engine;
+    struct engine *e = a->owner->of->owner->engine;
     ARENA_FINI struct arena arena = {0};
     struct target first = {.pidfd = -1};
     const char *addr = node_plan(a->node)->addr;
@@ -139,7 +139,7 @@ static struct question *ask(struct inquiry_asked *a, struct err *err) {
     struct question_place to = {first.pidfd, CLONE_NEWNET, "/", false};
     FILE_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     const int fds[] = {null, -1, null};
-    bool job = a->owner->act->entry->on.pick == PICK_COORDINATOR;
+    bool job = a->owner->of->entry->on.pick == PICK_COORDINATOR;
     const struct question_spec spec = {.program = {.argv = job ? coordinator : leader,
                                                    .envp = token_env(e, &arena),
                                                    .file = "/proc/self/exe",
@@ -155,7 +155,7 @@ static struct question *ask(struct inquiry_asked *a, struct err *err) {
 }
 
 static void ask_all(struct inquiry *q) {
-    struct engine *e = q->act->owner->engine;
+    struct engine *e = q->of->owner->engine;
     cluster_each(n, e->cluster) {
         struct inquiry_asked *a = &q->v[q->n];
         struct err err;
@@ -172,7 +172,7 @@ static void ask_all(struct inquiry *q) {
 
 void entry_ask(struct run_entry *a) {
     struct inquiry *q = arena_new(&a->owner->engine->arena, struct inquiry);
-    *q = (struct inquiry){.act = a,
+    *q = (struct inquiry){.of = a,
                           .needed = a->entry->on.pick == PICK_LEADER ? STORES_MAX / 2 + 1 : 1,
                           .since_ns = clock_monotonic_ns(),
                           .patient = a->state == ENTRY_PATIENT,

@@ -32,8 +32,8 @@ struct history_writer {
     int starts, stuck,
         crashes; /* agents that came later; that gave up; that went with their node */
     struct history_writer_node *nodes;
-    struct history_writer_fault
-        *faults; /* one for each entry of the schedule, one for the network */
+    /* One for each entry of the schedule, one for the network. */
+    struct history_writer_fault *faults;
 };
 
 struct history_writer *history_writer_new(struct sim *c, struct history *h);
