@@ -4,8 +4,8 @@
 # deadline: 720 s
 set -u
 . tests/live/patience.bash
-rq=$BIN/rankquake
 cd "$(dirname "$0")/../.." || exit 1
+rq=$(cd "$BIN" && pwd)/rankquake
 said=$TMPDIR/said
 failed=0
 
@@ -39,6 +39,10 @@ judged() { # judged CHECK SED-EXPRESSION
     fi
 }
 
+# How quick it is, is not asked here: a machine that stands still cannot be.
+cp -R scenarios "$TMPDIR" && cd "$TMPDIR" || exit 1
+sed -i -E '/^ +detect_within:/d; s/^( +recover_within:).*/\1 5m/' scenarios/*.yaml scenarios/*/*.yaml
+
 wrongs=0 late=
 # PyTorch takes minutes where it is installed, and says nothing about a check that ranktrain does not; nor do schedules.
 for file in $(find scenarios -name '*.yaml' -not -path 'scenarios/jobs/*' -not -path 'scenarios/pytorch/*' \
@@ -54,9 +58,7 @@ for file in $(find scenarios -name '*.yaml' -not -path 'scenarios/jobs/*' -not -
     blames "$file, outcome: $outcome" 1 outcome
     grep -qF -- "--set expect.outcome=$outcome" "$said" || fail "$file: the line to type again lacks --set"
     run=$(ls -d "$TMPDIR"/out/*/) right=$TMPDIR/right.yaml
-    # How quick this machine is is not asked.
-    sed -E "s/^( +outcome:).*/\1 $([ $outcome = failed ] && echo succeeded || echo failed)/
-        /^ +detect_within:/d; s/^( +recover_within:).*/\1 5m/" "$run/scenario.yaml" >"$right"
+    sed -E "s/^( +outcome:).*/\1 $([ $outcome = failed ] && echo succeeded || echo failed)/" "$run/scenario.yaml" >"$right"
     cp "$right" "$run/scenario.yaml"
     "$rq" judge "$run" >"$said" 2>&1
     rc=$?
