@@ -50,9 +50,7 @@ void event_log_round(struct event_log *e, const struct round_spec *r) {
     if (!e)
         return;
     free(e->workers);
-    e->workers = calloc((size_t)r->local_world, sizeof(*e->workers));
-    if (!e->workers)
-        abort();
+    e->workers = mem_array(struct event_log_worker, (size_t)r->local_world);
     e->n = r->local_world;
     e->group_rank = r->group_rank;
     e->group_world = r->group_world;

@@ -1,17 +1,11 @@
 /* Reads the command line of a verb by the options in its table. */
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "harness/verbs.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static void *take(size_t n, size_t size) {
-    void *p = calloc(n, size);
-    if (!p)
-        abort(); /* out of memory */
-    return p;
-}
 
 static const struct verb_option *find_option(const struct verb *v, const char *arg, size_t len) {
     for (const struct verb_option *o = v->options; o && o->name; o++)
@@ -53,9 +47,9 @@ static int read_option(struct arguments *a, int argc, char **argv, int *i) {
 int arguments_read(struct arguments *ret, const struct verb *v, int argc, char **argv) {
     size_t most = (size_t)argc + 1;
     *ret = (struct arguments){.verb = v, .argv = argv};
-    ret->files = take(most, sizeof(*ret->files));
-    ret->names = take(most, sizeof(*ret->names));
-    ret->values = take(most, sizeof(*ret->values));
+    ret->files = mem_array(const char *, most);
+    ret->names = mem_array(const char *, most);
+    ret->values = mem_array(const char *, most);
     int r = 0;
     for (int i = 1; i < argc && !r; i++) {
         if (str_eq(argv[i], "--")) {
@@ -109,7 +103,7 @@ int arguments_duration(const struct arguments *a, const char *name, int64_t *ret
 }
 
 const char **arguments_all(const struct arguments *a, const char *name) {
-    const char **v = take(a->options_n + 1, sizeof(*v));
+    const char **v = mem_array(const char *, a->options_n + 1);
     size_t n = 0;
     for (size_t i = 0; i < a->options_n; i++)
         if (str_eq(a->names[i], name))

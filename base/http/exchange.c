@@ -410,9 +410,7 @@ struct peer *peer_of(struct http *h, const char *origin, const struct tcp_endpoi
             return p;
     }
     struct peer *p = mem_new(struct peer);
-    *p = (struct peer){.http = h, .at = *at, .origin = strdup(origin)};
-    if (!p->origin)
-        abort();
+    *p = (struct peer){.http = h, .at = *at, .origin = mem_strdup(origin)};
     p->dialer = dialer_new(h->loop, at);
     list_init(&p->kept);
     list_init(&p->waiting);

@@ -205,13 +205,25 @@ int folder_read_last(const struct folder *f, const char *name, int lines, size_t
     return fd >= 0 && code ? (err_wrap(err, "%s/%s: ", f->path, name), code) : code;
 }
 
+int folder_is_shown(const struct dirent *e) {
+    return e->d_name[0] != '.';
+}
+
 int folder_list(const struct folder *f, const char *name, int (*wanted)(const struct dirent *),
-                struct dirent ***ret, struct err *err) {
+                struct texts *ret, struct err *err) {
+    struct dirent **names;
     FILE_CLOSE int fd = open_directory(f, name, err);
     if (fd < 0)
         return fd;
-    int n = scandirat(fd, ".", ret, wanted, alphasort);
-    return n >= 0 ? n : err_set(err, -errno, "read the directory %s/%s", f->path, name);
+    int n = scandirat(fd, ".", &names, wanted, alphasort);
+    if (n < 0)
+        return err_set(err, -errno, "read the directory %s/%s", f->path, name);
+    for (int i = 0; i < n; i++) {
+        texts_add(ret, "%s", names[i]->d_name);
+        free(names[i]);
+    }
+    free(names);
+    return 0;
 }
 
 /* ---- writing ---- */

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/texts.h"
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -44,9 +45,11 @@ int folder_read(const struct folder *f, const char *name, size_t max, struct buf
                 struct err *err);
 int folder_read_last(const struct folder *f, const char *name, int lines, size_t max,
                      struct buf *out, struct err *err);
-/* As scandir, sorted; returns the number of names, or a -errno. */
+/* For folder_list: what ls shows, names without a dot in front. */
+int folder_is_shown(const struct dirent *e);
+/* The names in it, as scandir finds them, sorted, added to ret. Returns 0 or a -errno. */
 int folder_list(const struct folder *f, const char *name, int (*wanted)(const struct dirent *),
-                struct dirent ***ret, struct err *err);
+                struct texts *ret, struct err *err);
 
 /* A new file takes the name, so that nothing is written into one that was there, whoever else holds
  * it. Returns a descriptor to write to. */

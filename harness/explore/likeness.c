@@ -1,5 +1,6 @@
 /* What agent/core/canonical.h says of a core is true of any job. Of the jobs that are searched here
  * more is known: a number that is compared with nothing in them is left out. */
+#include "base/mem.h"
 #include "harness/explore/world.h"
 
 #include "agent/core/state.h"
@@ -82,10 +83,8 @@ static void coordinator_hide(struct coordinator *c) {
 void likeness_core(const struct rendezvous *r, uint64_t ids, struct canonical *seen) {
     struct rendezvous shown = *r;
     struct view *v = &shown.coordinator.view;
-    struct member *members = calloc(v->n + 1, sizeof(*members));
-    struct member **all = calloc(v->n + 1, sizeof(struct member *));
-    if (!members || !all)
-        abort(); /* out of memory */
+    struct member *members = mem_array(struct member, v->n + 1);
+    struct member **all = mem_array(struct member *, v->n + 1);
     for (size_t i = 0; i < v->n; i++) {
         members[i] = *v->members[i];
         all[i] = &members[i];

@@ -1,3 +1,4 @@
+#include "base/mem.h"
 #include "harness/explore/copy_on_write.h"
 
 #include <stdarg.h>
@@ -14,17 +15,10 @@ uint64_t world_bytes(void) {
     return live_bytes;
 }
 
-static void *allocate(size_t size) {
-    void *p = calloc(1, size);
-    if (!p)
-        abort(); /* out of memory */
-    return p;
-}
-
 /* --- shared parts --- */
 
 struct core_share *core_share_new(struct rendezvous *r) {
-    struct core_share *b = allocate(sizeof(*b));
+    struct core_share *b = mem_new(struct core_share);
     live_bytes += CORE_BYTES;
     *b = (struct core_share){.refs = 1, .r = r, .touched = true};
     return b;
@@ -51,14 +45,14 @@ struct rendezvous *world_core(struct world *w, int node) {
     return (*b)->r;
 }
 
-static struct store_box *store_box_new(struct kv *kv) {
-    struct store_box *b = allocate(sizeof(*b));
+static struct store_share *store_share_new(struct kv *kv) {
+    struct store_share *b = mem_new(struct store_share);
     live_bytes += STORE_BYTES;
-    *b = (struct store_box){.refs = 1, .kv = kv, .touched = true};
+    *b = (struct store_share){.refs = 1, .kv = kv, .touched = true};
     return b;
 }
 
-static void store_box_drop(struct store_box *b) {
+static void store_share_drop(struct store_share *b) {
     if (!b || --b->refs)
         return;
     live_bytes -= STORE_BYTES;
@@ -69,7 +63,7 @@ static void store_box_drop(struct store_box *b) {
 
 struct kv *world_store(struct world *w) {
     if (w->store->refs > 1) {
-        struct store_box *own = store_box_new(kv_copy(w->store->kv));
+        struct store_share *own = store_share_new(kv_copy(w->store->kv));
         w->store->refs--;
         w->store = own;
     }
@@ -89,12 +83,12 @@ static void go_on(struct world *w) {
 }
 
 struct world *world_new(const struct explore_config *config, bool trace) {
-    struct world *w = allocate(sizeof(*w));
+    struct world *w = mem_new(struct world);
     live_bytes += sizeof(*w);
     w->config = config;
     w->trace = trace && config->from_start;
     w->now_ns = 100 * EXPLORE_STEP_NS;
-    w->store = store_box_new(kv_new(1, 0));
+    w->store = store_share_new(kv_new(1, 0));
     world_judge_init(w);
     for (int i = 0; i < EXPLORE_BOUNDS_N; i++)
         w->left[i] = (uint8_t)config->bounds[i];
@@ -113,10 +107,10 @@ struct world *world_new(const struct explore_config *config, bool trace) {
 }
 
 struct world *world_copy(const struct world *from) {
-    struct world *w = allocate(sizeof(*w));
+    struct world *w = mem_new(struct world);
     live_bytes += sizeof(*w);
     *w = *from;
-    w->text = from->text ? strdup(from->text) : NULL;
+    w->text = from->text ? mem_strdup(from->text) : NULL;
     world_judge(w);
     w->store->refs++;
     for (int i = 0; i < w->config->agents; i++) {
@@ -134,7 +128,7 @@ struct world *world_copy(const struct world *from) {
 void world_free(struct world *w) {
     if (!w)
         return;
-    store_box_drop(w->store);
+    store_share_drop(w->store);
     for (int i = 0; i < w->config->agents; i++) {
         struct explore_node *n = &w->nodes[i];
         core_share_drop(n->core);
@@ -189,8 +183,7 @@ void world_violation(struct world *w, const char *fmt, ...) {
         return;
     w->violated = true;
     va_start(ap, fmt);
-    if (vasprintf(&w->text, fmt, ap) < 0)
-        abort(); /* out of memory */
+    w->text = mem_vprintf(fmt, ap);
     va_end(ap);
 }
 

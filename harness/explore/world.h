@@ -32,7 +32,7 @@ struct core_share {
     bool touched; /* since seen */
 };
 
-struct store_box {
+struct store_share {
     size_t refs;
     struct kv *kv;
     struct canonical seen;
@@ -106,7 +106,7 @@ struct explore_node {
 struct world {
     const struct explore_config *config;
     int64_t now_ns;
-    struct store_box *store;
+    struct store_share *store;
     struct explore_node nodes[EXPLORE_AGENTS_MAX];
     struct change *log[LOG_MAX];
     int n_log;

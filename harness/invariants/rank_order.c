@@ -1,4 +1,5 @@
 /* Compares the order of each round with the round before. */
+#include "base/mem.h"
 #include "harness/invariants/judge.h"
 
 #include <stdlib.h>
@@ -6,9 +7,8 @@
 /* The members of the round by their ranks, to be freed; NULL when two have the same, or one is
  * outside. */
 static const struct judged_member **by_rank(struct judge *j) {
-    const struct judged_member **order = calloc((size_t)j->n_form + 1, sizeof(*order));
-    if (!order)
-        abort(); /* out of memory */
+    const struct judged_member **order =
+        mem_array(const struct judged_member *, (size_t)j->n_form + 1);
     for (int i = 0; i < j->n_form; i++) {
         int rank = j->form[i].rank;
         if (rank < 0 || rank >= j->n_form || order[rank]) {

@@ -1,5 +1,6 @@
 #include "harness/judge/verdict.h"
 
+#include "base/mem.h"
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/lags.h"
 #include "harness/judge/checks/lost.h"
@@ -170,13 +171,6 @@ struct views {
     struct lags *lags; /* told by the harness, whom every check may read */
 };
 
-static void *fresh(size_t size) {
-    void *p = calloc(1, size);
-    if (!p)
-        abort(); /* out of memory */
-    return p;
-}
-
 /* When agents start is no answer to anything: it says which round a worker belongs to, and rounds
  * are the same for all checks. */
 static void load_rounds(struct rounds *rs, const struct trial *whole, unsigned sources) {
@@ -193,14 +187,14 @@ static const struct verdict_view *view_of(struct views *v, unsigned sources,
     struct incidents **incidents = &v->incidents[sources & OF_INCIDENTS];
     if (v->of[sources])
         return v->of[sources];
-    struct verdict_view *view = v->of[sources] = fresh(sizeof(*view));
+    struct verdict_view *view = v->of[sources] = mem_new(struct verdict_view);
     history_filter(&view->history, whole->history, sources);
     if (!*rounds) {
-        *rounds = fresh(sizeof(**rounds));
+        *rounds = mem_new(struct rounds);
         load_rounds(*rounds, whole, sources);
     }
     if (!*incidents) {
-        *incidents = fresh(sizeof(**incidents));
+        *incidents = mem_new(struct incidents);
         incidents_load(*incidents, &view->history, *rounds);
     }
     view->rounds = *rounds;
@@ -258,9 +252,9 @@ struct sound {
 };
 
 static struct sound *sound_new(const struct history *h, size_t n) {
-    struct sound *s = fresh(sizeof(*s));
+    struct sound *s = mem_new(struct sound);
     s->history = (struct history){.records = h->records, .n = n};
-    s->views = fresh(sizeof(*s->views));
+    s->views = mem_new(struct views);
     s->views->lags = lags_new(&s->history);
     return s;
 }
@@ -367,7 +361,7 @@ void verdict_add(struct verdict *v, const struct history *h, struct finding f) {
 
 /* A check sees nothing of the sources that it did not name. */
 void verdict_judge(struct verdict *v, const struct trial *t) {
-    struct views *views = fresh(sizeof(*views));
+    struct views *views = mem_new(struct views);
     struct sound *sound = NULL;
     const struct verdict_ending e = ending_of(t->history);
     struct trial whole = *t;

@@ -126,15 +126,15 @@ static struct checkpoint *find(struct checkpoints *c, const char *name) {
 
 /* Names, sizes and times of change of all files: when it is the same, so is what was verified. */
 static bool fingerprint(const struct folder *dir, const char *name, char ret[65]) {
-    struct dirent **names;
+    TEXTS_FINI struct texts names = {0};
     struct sha256 sum;
     struct folder one;
     if (folder_enter(&one, dir, name, NULL) != 0)
         return false;
-    int n = folder_list(&one, ".", NULL, &names, NULL);
+    int r = folder_list(&one, ".", NULL, &names, NULL);
     sha256_init(&sum);
-    for (int i = 0; i < n; i++) {
-        const char *file = names[i]->d_name;
+    for (size_t i = 0; i < names.n; i++) {
+        const char *file = names.v[i];
         struct stat st;
         if (!str_eq(file, "..") && fstatat(one.fd, file, &st, AT_SYMLINK_NOFOLLOW) == 0) {
             int64_t facts[] = {(int64_t)st.st_ino, st.st_size, st.st_ctim.tv_sec,
@@ -142,13 +142,10 @@ static bool fingerprint(const struct folder *dir, const char *name, char ret[65]
             sha256_update(&sum, file, strlen(file) + 1);
             sha256_update(&sum, facts, sizeof(facts));
         }
-        free(names[i]);
     }
-    if (n >= 0)
-        free(names);
     folder_close(&one);
     sha256_hex(&sum, ret);
-    return n >= 0;
+    return r == 0;
 }
 
 static void look_at(struct checkpoints *c, const struct folder *dir, const char *name,
@@ -172,19 +169,16 @@ static int open_dir(const struct checkpoints *c, struct folder *ret) {
 
 void checkpoints_refresh(struct checkpoints *c) {
     list_each(it, &c->known) list_entry(it, struct checkpoint, link)->there = false;
-    struct dirent **names;
+    TEXTS_FINI struct texts names = {0};
     struct folder dir;
     if (open_dir(c, &dir) != 0)
         return;
-    int n = folder_list(&dir, ".", NULL, &names, NULL);
-    for (int i = 0; i < n; i++) {
+    folder_list(&dir, ".", NULL, &names, NULL);
+    for (size_t i = 0; i < names.n; i++) {
         int64_t step;
-        if (step_of(names[i]->d_name, &step))
-            look_at(c, &dir, names[i]->d_name, step);
-        free(names[i]);
+        if (step_of(names.v[i], &step))
+            look_at(c, &dir, names.v[i], step);
     }
-    if (n >= 0)
-        free(names);
     folder_close(&dir);
 }
 

@@ -105,20 +105,18 @@ static int only_workers(const struct dirent *d) {
 /* Of the node's program, and of its workers where they have files of their own beside it. */
 static void write_last_lines(const struct folder *run, const struct folder *dir, const char *log) {
     BUF_FINI struct buf last = {0};
-    struct dirent **names;
+    TEXTS_FINI struct texts names = {0};
     const char *slash = strrchr(log, '/');
     char folder[4096], path[4400];
     snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - log) : 0, log);
     (void)folder_read_last(run, log, LAST_LINES, LAST_BYTES, &last, NULL);
-    int n = slash ? folder_list(run, folder, only_workers, &names, NULL) : -1;
-    for (int i = 0; i < n; i++) {
-        snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);
-        buf_printf(&last, "%s--- %s\n", last.len ? "\n" : "", names[i]->d_name);
+    if (slash)
+        folder_list(run, folder, only_workers, &names, NULL);
+    for (size_t i = 0; i < names.n; i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, names.v[i]);
+        buf_printf(&last, "%s--- %s\n", last.len ? "\n" : "", names.v[i]);
         (void)folder_read_last(run, path, LAST_LINES, LAST_BYTES, &last, NULL);
-        free(names[i]);
     }
-    if (n >= 0)
-        free(names);
     if (last.len)
         write_text(dir, "last-lines.txt", &last);
 }

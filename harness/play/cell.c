@@ -46,17 +46,14 @@ static const char *const *words_of(const struct cell_spec *s, struct arena *a, c
 
 const char *cell_find_run(struct arena *a, const char *out) {
     struct folder f = FOLDER_NONE;
-    struct dirent **names;
+    TEXTS_FINI struct texts names = {0};
     const char *found = NULL;
-    int n = folder_open(&f, out, NULL) ? -1 : folder_list(&f, ".", NULL, &names, NULL);
-    for (int i = 0; i < n; i++) {
-        if (names[i]->d_name[0] != '.' &&
-            folder_has(&f, arena_printf(a, "%s/scenario.yaml", names[i]->d_name)))
-            found = arena_strdup(a, names[i]->d_name);
-        free(names[i]);
+    if (folder_open(&f, out, NULL) == 0)
+        folder_list(&f, ".", folder_is_shown, &names, NULL);
+    for (size_t i = 0; i < names.n; i++) {
+        if (folder_has(&f, arena_printf(a, "%s/scenario.yaml", names.v[i])))
+            found = arena_strdup(a, names.v[i]);
     }
-    if (n >= 0)
-        free(names);
     folder_close(&f);
     return found;
 }

@@ -1,5 +1,6 @@
 #include "harness/play/jobs.h"
 
+#include "base/mem.h"
 #include "base/sys/file.h"
 #include "base/sys/loop.h"
 #include "base/sys/process.h"
@@ -199,9 +200,7 @@ int jobs_run(struct job *jobs, size_t n, const struct jobs_spec *spec, struct er
     j.loop = loop_new(err);
     if (!j.loop)
         return err->code;
-    j.places = calloc((size_t)spec->at_once, sizeof(*j.places));
-    if (!j.places)
-        abort();
+    j.places = mem_array(struct jobs_running, (size_t)spec->at_once);
     for (int i = 0; i < spec->at_once; i++)
         j.places[i].owner = &j;
     for (size_t i = 0; i < n; i++)

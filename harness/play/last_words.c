@@ -76,24 +76,21 @@ void last_words_print(const struct plan *p, const struct folder *dir, const char
     int shown = 0;
     for (size_t i = 0; i < p->nodes_n; i++) {
         const char *node = p->nodes[i].name;
-        struct dirent **files;
+        TEXTS_FINI struct texts files = {0};
         if (only && !str_eq(node, only))
             continue;
         snprintf(folder, sizeof(folder), "logs/%s", node);
         snprintf(path, sizeof(path), "%s/%s.log", folder, p->nodes[i].is_store ? "store" : "agent");
         print_tail(dir, path, node, out);
         note_hints(dir, path, seen);
-        int n = folder_list(dir, folder, only_workers, &files, NULL);
-        for (int k = 0; k < n; k++) {
-            snprintf(path, sizeof(path), "%s/%s", folder, files[k]->d_name);
-            snprintf(name, sizeof(name), "%s, %s", node, files[k]->d_name);
+        folder_list(dir, folder, only_workers, &files, NULL);
+        for (size_t k = 0; k < files.n; k++) {
+            snprintf(path, sizeof(path), "%s/%s", folder, files.v[k]);
+            snprintf(name, sizeof(name), "%s, %s", node, files.v[k]);
             note_hints(dir, path, seen);
             if (shown++ < WORKERS_SHOWN)
                 print_tail(dir, path, name, out);
-            free(files[k]);
         }
-        if (n >= 0)
-            free(files);
     }
     for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
         if (seen[i])

@@ -37,19 +37,12 @@ static void look_with_control(struct remains *m, const struct folder *runs, cons
     folder_close(&run);
 }
 
-static int is_run(const struct dirent *e) {
-    return e->d_name[0] != '.';
-}
-
 static void look_into(struct remains *m, const struct folder *runs) {
-    struct dirent **names;
-    int n = folder_list(runs, ".", is_run, &names, NULL);
-    for (int i = 0; i < n; i++) {
-        look_with_control(m, runs, names[i]->d_name);
-        free(names[i]);
+    TEXTS_FINI struct texts names = {0};
+    folder_list(runs, ".", folder_is_shown, &names, NULL);
+    for (size_t i = 0; i < names.n; i++) {
+        look_with_control(m, runs, names.v[i]);
     }
-    if (n >= 0)
-        free(names);
 }
 
 void remains_tell(const char *verb, const char *folder, FILE *out) {

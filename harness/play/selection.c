@@ -1,5 +1,6 @@
 #include "harness/play/selection.h"
 
+#include "base/mem.h"
 #include "base/sha256.h"
 #include "base/str.h"
 #include "harness/run/control.h"
@@ -26,14 +27,8 @@ static bool is_wanted(const struct selection *s, const struct scenario *x) {
 }
 
 static struct selected *add(struct selection *s) {
-    if (s->n == s->cap) {
-        s->cap = s->cap ? s->cap * 2 : 16;
-        s->v = realloc(s->v, s->cap * sizeof(*s->v));
-        if (!s->v)
-            abort(); /* out of memory */
-    }
-    s->v[s->n] = (struct selected){0};
-    return &s->v[s->n++];
+    mem_push(s->v, s->n) = (struct selected){0};
+    return &s->v[s->n - 1];
 }
 
 const char **sets_join(struct arena *a, const char *const *point, const char *const *sets) {

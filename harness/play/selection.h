@@ -28,7 +28,7 @@ struct selection {
     bool
         counted; /* how often each is run was given: what files say of it (repeat) does not count */
     struct selected *v;
-    size_t n, cap;
+    size_t n;
     struct arena arena; /* owns what is in no argument */
 };
 

@@ -1,5 +1,6 @@
 #include "harness/play/suite.h"
 
+#include "base/mem.h"
 #include "harness/judge/coverage.h"
 #include "harness/judge/own_checks.h"
 
@@ -14,6 +15,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -209,6 +211,19 @@ static const struct finding *why_broken(const struct verdict *v) {
     return f && str_eq(f->check, "observed") && it_failed(v) ? verdict_find(v, "outcome") : f;
 }
 
+/* Without faults only a launcher asks a worker to end: because another one had failed, whose end may
+ * have been seen later. */
+static const struct worker *failed_of(const struct round *r) {
+    const struct worker *first = round_failed(r);
+    for (size_t i = 0; first && i < r->n; i++) {
+        const struct worker *w = r->workers[i];
+        bool earlier = first->exit_signal == SIGTERM || w->exit_ns < first->exit_ns;
+        if (worker_failed(w) && w->exit_signal != SIGTERM && earlier)
+            first = w;
+    }
+    return first;
+}
+
 /* The worker whose end ended the control run, NULL: it ended otherwise. */
 static const struct worker *first_failed(const struct outcome_of_run *run) {
     const struct record *end = history_newest(&run->history, SOURCE_HARNESS, "job-end");
@@ -216,7 +231,7 @@ static const struct worker *first_failed(const struct outcome_of_run *run) {
     if (!end || !str_eq(record_text(end, "why"), "worker failed"))
         return NULL;
     for (size_t i = 0; i < run->rounds.n && !w; i++)
-        w = round_failed(run->rounds.v[i]);
+        w = failed_of(run->rounds.v[i]);
     return w;
 }
 
@@ -302,8 +317,8 @@ static int run_control(const struct plan *p, const struct suite_options *o,
     calm.cluster.isolation = p->isolation;
     struct plan *plan = plan_make(&calm, p->seed, &d);
     diagnostics_fini(&d);
-    struct outcome_of_run *run = calloc(1, sizeof(*run));
-    if (!plan || !run)
+    struct outcome_of_run *run = mem_new(struct outcome_of_run);
+    if (!plan)
         abort(); /* the same plan with its timeline has been made already */
     plan->untrusted = p->untrusted;
     plan_find_commands(plan);
@@ -399,9 +414,7 @@ static void tell_processes(const struct plan *p, FILE *stage) {
 }
 
 int suite_run(const struct plan *p, const struct suite_options *o, struct err *err) {
-    struct outcome_of_run *run = calloc(1, sizeof(*run));
-    if (!run)
-        abort();
+    struct outcome_of_run *run = mem_new(struct outcome_of_run);
     struct control control = {0};
     int code = EXIT_BROKEN;
     if (p->isolation == ISOLATION_PROCESSES && !o->brief)

@@ -1,5 +1,6 @@
 #include "harness/run/control.h"
 
+#include "base/mem.h"
 #include "base/sha256.h"
 #include "base/str.h"
 #include "base/sys/file.h"
@@ -258,10 +259,8 @@ static int compare_i64(const void *a, const void *b) {
 
 /* Median time between two steps of one worker. */
 static int64_t median_step_ns(const struct history *h, int64_t pid) {
-    int64_t *gaps = calloc(h->n + 1, sizeof(*gaps)), before = 0;
+    int64_t *gaps = mem_array(int64_t, h->n + 1), before = 0;
     size_t n = 0;
-    if (!gaps)
-        abort();
     history_each(r, h) {
         if (r->pid != pid || !record_is(r, "step"))
             continue;

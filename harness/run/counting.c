@@ -109,7 +109,7 @@ static void begin(struct engine *e) {
     struct counting *c = own(e, counting);
     /* A node may be switched on again: at most once per entry of the timeline. */
     c->awaited =
-        arena_array(&e->arena, const struct node *, e->plan->nodes_n *(e->plan->entries_n + 1));
+        arena_array(&e->arena, const struct node *, (e->plan->entries_n + 1) * e->plan->nodes_n);
     c->timer = loop_timer(e->loop, on_timer, e);
 }
 

@@ -98,7 +98,7 @@ static void record(struct engine *e, const struct record *r) {
         device_snapshots_take(e, "round-end", rs->v[l->ended++]->number);
 }
 
-static void close_looks(struct engine *e) {
+static void close_devices(struct engine *e) {
     struct device_snapshots *l = own(e, device_snapshots);
     l->devices = devices_free(l->devices);
 }
@@ -107,5 +107,5 @@ const struct run_part run_part_device_snapshots = {
     .size = sizeof(struct device_snapshots),
     .begin = begin,
     .record = record,
-    .close = close_looks,
+    .close = close_devices,
 };

@@ -1,5 +1,6 @@
 /* Bytes as a schedule, for a fuzzer: ten for the world, seven for each fault. What is missing is
  * 0. */
+#include "base/mem.h"
 #include "harness/sim/schedule.h"
 
 #include <stdlib.h>
@@ -66,9 +67,7 @@ static struct sim_entry take_entry(struct bytes *b, const struct sim_schedule *s
 void sim_decode(const uint8_t *data, size_t n, struct sim_schedule *ret) {
     struct bytes b = {data, n};
     *ret = (struct sim_schedule){0};
-    ret->entries = calloc(ENTRIES_MAX, sizeof(*ret->entries));
-    if (!ret->entries)
-        abort(); /* out of memory */
+    ret->entries = mem_array(struct sim_entry, ENTRIES_MAX);
     take_world(&b, ret);
     while (b.left >= ENTRY && ret->n_entries < ENTRIES_MAX) {
         struct sim_entry e = take_entry(&b, ret);

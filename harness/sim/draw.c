@@ -160,9 +160,7 @@ static void draw_entries(const struct sim_config *c, struct rand *r, bool frozen
     /* A long seed has rounds enough for all that hangs on the one before. */
     bool fails = s->patient && !frozen && weights[SIM_FAULT_WORKER_FAIL];
     int failures = fails ? FAILURES : 0;
-    s->entries = calloc((size_t)(2 * n + failures + s->agents), sizeof(*s->entries));
-    if (!s->entries)
-        abort(); /* out of memory */
+    s->entries = mem_array(struct sim_entry, (size_t)(2 * n + failures + s->agents));
     draw_starts(r, s);
     for (int i = 0; i < failures; i++) {
         struct sim_entry e;

@@ -1,4 +1,5 @@
 /* The table of faults, and when one strikes. */
+#include "base/mem.h"
 #include "harness/sim/history_writer.h"
 #include "harness/sim/injections.h"
 
@@ -142,9 +143,7 @@ static void on_time(struct sim *c, struct occurrence *o) {
 
 void sim_faults_plan(struct sim *c) {
     const struct sim_schedule *s = c->schedule;
-    c->armed = calloc((size_t)s->n_entries + 1, sizeof(*c->armed));
-    if (!c->armed)
-        abort(); /* out of memory */
+    c->armed = mem_array(struct armed, (size_t)s->n_entries + 1);
     for (int i = s->n_entries - 1; i >= 0; i--)
         if (s->entries[i].node >= 0)
             c->nodes[s->entries[i].node].late = s->entries[i].fault == SIM_FAULT_AGENT_START;

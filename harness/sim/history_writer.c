@@ -1,5 +1,7 @@
 #include "harness/sim/history_writer.h"
 
+#include "base/mem.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,16 +32,14 @@ static void end(struct sim *c) {
 /* --- the run --- */
 
 struct history_writer *history_writer_new(struct sim *c, struct history *h) {
-    struct history_writer *k = calloc(1, sizeof(*k));
+    if (!h)
+        return NULL;
+    struct history_writer *k = mem_new(struct history_writer);
     char name[40];
-    if (!h || !k)
-        return history_writer_free(k);
     k->history = h;
     k->last_pid = 1000;
-    k->faults = calloc((size_t)c->schedule->n_entries + 1, sizeof(*k->faults));
-    k->nodes = calloc((size_t)c->schedule->agents, sizeof(*k->nodes));
-    if (!k->faults || !k->nodes)
-        abort(); /* out of memory */
+    k->faults = mem_array(struct history_writer_fault, (size_t)c->schedule->n_entries + 1);
+    k->nodes = mem_array(struct history_writer_node, (size_t)c->schedule->agents);
     c->history_writer = k;
     snprintf(name, sizeof(name), "seed-%llu", (unsigned long long)c->schedule->seed);
     struct json_writer *w = record(c, SOURCE_HARNESS, "run", -1, 0);

@@ -1,4 +1,5 @@
 /* What the judge can see of a simulated run, and what comes of what it says. */
+#include "base/mem.h"
 #include "harness/sim/simulation.h"
 
 #include <stdarg.h>
@@ -69,13 +70,6 @@ static int64_t quiet_ns(const void *world) {
     return from_ns;
 }
 
-void *sim_room(int n, size_t size) {
-    void *memory = calloc((size_t)n, size);
-    if (!memory)
-        abort(); /* out of memory */
-    return memory;
-}
-
 /* The profile's timing, and what else the seed says of its job. */
 static void job_init(const struct sim_schedule *s, const struct sim_terms *t,
                      struct judged_job *job) {
@@ -112,9 +106,9 @@ void sim_judge_init(struct sim *c, const struct sim_terms *terms) {
                         .node_size = sizeof(*c->nodes),
                         .n_nodes = c->n_nodes,
                         .times = &c->times,
-                        .last = sim_room(c->n_nodes, sizeof(*j->last)),
-                        .form = sim_room(c->n_nodes, sizeof(*j->form)),
-                        .ranks = sim_room(c->n_nodes * SIM_WORKERS, sizeof(*j->ranks)),
+                        .last = mem_array(struct judged_member, (size_t)c->n_nodes),
+                        .form = mem_array(struct judged_member, (size_t)c->n_nodes),
+                        .ranks = mem_array(bool, (size_t)c->n_nodes *SIM_WORKERS),
                         .n_ranks = c->n_nodes * SIM_WORKERS};
     c->times.healed_ns = s->calm ? s->trouble_ns : INT64_MAX;
     job_init(s, terms, &j->job);

@@ -1,5 +1,6 @@
 #include "harness/sim/live.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "faults/effect.h"
 
@@ -480,9 +481,7 @@ static void put_limits(const struct live_words *l, struct buf *out) {
 int live_write(const struct script *script, const struct sim_result *seen, struct buf *out) {
     const struct sim_schedule *s = &script->schedule;
     struct live_words l = {.schedule = s, .steady_ns = seen ? seen->steady_ns : 0};
-    l.spots = calloc((size_t)s->agents, sizeof(*l.spots));
-    if (!l.spots)
-        abort(); /* out of memory */
+    l.spots = mem_array(struct spot, (size_t)s->agents);
     name_spots(&l);
     l.hosted = can_host(&l);
     for (int i = 0; i < s->n_entries; i++)

@@ -1,3 +1,4 @@
+#include "base/mem.h"
 #include "harness/sim/history_writer.h"
 #include "harness/sim/transcript.h"
 
@@ -366,7 +367,7 @@ static void sim_init(struct sim *c) {
     c->unnamed = t.unnamed;
     c->in_process = t.in_process;
     c->n_nodes = s->agents;
-    c->nodes = sim_room(c->n_nodes, sizeof(*c->nodes));
+    c->nodes = mem_array(struct sim_node, (size_t)c->n_nodes);
     c->kv = kv_new(s->seed, 0);
     c->calm_now = s->calm;
     sim_judge_init(c, &t);
@@ -414,7 +415,7 @@ static int64_t limit_ns(const struct sim *c) {
 /* What is recorded goes on to its end, so that the history has one, too. */
 static void play(const struct sim_schedule *s, bool trace, struct history *h,
                  struct transcript *transcript, struct sim_result *ret) {
-    struct sim *c = sim_room(1, sizeof(*c));
+    struct sim *c = mem_new(struct sim);
     *ret = (struct sim_result){0};
     c->schedule = s;
     c->trace = trace;

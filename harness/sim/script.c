@@ -133,9 +133,7 @@ static void read_timeline(struct reader *r, const struct key *k, const struct ya
         diagnostics_add(r->d, n->place, "%s must be %s", k->name, k->type);
         return;
     }
-    s->entries = calloc(n->length + 1, sizeof(*s->entries));
-    if (!s->entries)
-        abort(); /* out of memory */
+    s->entries = mem_array(struct sim_entry, n->length + 1);
     yaml_each(line, n) {
         struct sim_entry e = {.node = SIM_NODE_NONE};
         int before = r->d->errors;

@@ -186,7 +186,6 @@ const char *sim_attempt(const struct sim *c, int node); /* of its agent */
 /* Starts the node's agent, unless one runs then. */
 void sim_boot(struct sim *c, int node, int64_t after_ns);
 void sim_cut_later(struct sim *c, int node, int64_t after_ns, int64_t span_ns);
-void *sim_room(int n, size_t size); /* zeroed, for n of them; freed by free */
 
 /* faults.c: all of a schedule's faults are planned; a transaction was applied that node sent. */
 void sim_faults_plan(struct sim *c);

@@ -175,30 +175,27 @@ static void clean_with_control(struct cleaning *c, const struct folder *run) {
 }
 
 static int is_run(const struct dirent *e) {
-    return e->d_name[0] != '.' && !str_eq(e->d_name, "control");
+    return folder_is_shown(e) && !str_eq(e->d_name, "control");
 }
 
 /* A folder of runs, or one run; a comparison in it is a folder of such folders. What is a link in
  * there is passed over: where it leads to may be anybody's. */
 static void clean_folder(struct cleaning *c, const struct folder *f, int depth, bool compared) {
-    struct dirent **names;
+    TEXTS_FINI struct texts names = {0};
     struct folder run;
     clean_with_control(c, f);
-    int n = folder_has(f, "scenario.yaml") ? 0 : folder_list(f, ".", is_run, &names, NULL);
-    for (int i = 0; i < n; i++) {
-        bool folders = compared || str_starts(names[i]->d_name, "compare-");
-        if (folder_has_directory(f, names[i]->d_name) &&
-            folder_enter(&run, f, names[i]->d_name, NULL) == 0) {
+    if (!folder_has(f, "scenario.yaml"))
+        folder_list(f, ".", is_run, &names, NULL);
+    for (size_t i = 0; i < names.n; i++) {
+        bool folders = compared || str_starts(names.v[i], "compare-");
+        if (folder_has_directory(f, names.v[i]) && folder_enter(&run, f, names.v[i], NULL) == 0) {
             if (folders && depth < DEPTH_MAX)
                 clean_folder(c, &run, depth + 1, true);
             else
                 clean_with_control(c, &run);
             folder_close(&run);
         }
-        free(names[i]);
     }
-    if (n > 0)
-        free(names);
 }
 
 static void clean_path(struct cleaning *c, const char *path, bool compared) {
@@ -226,37 +223,27 @@ static int is_unfinished(const struct dirent *e) {
 }
 
 static void clean_cached(struct cleaning *c, const struct folder *cached) {
-    struct dirent **names;
-    int n = folder_list(cached, ".", is_unfinished, &names, NULL);
-    for (int i = 0; i < n; i++) {
-        remove_from(c, cached, names[i]->d_name, "which was never finished");
-        free(names[i]);
+    TEXTS_FINI struct texts names = {0};
+    folder_list(cached, ".", is_unfinished, &names, NULL);
+    for (size_t i = 0; i < names.n; i++) {
+        remove_from(c, cached, names.v[i], "which was never finished");
     }
-    if (n >= 0)
-        free(names);
-}
-
-static int is_shown(const struct dirent *e) {
-    return e->d_name[0] != '.';
 }
 
 static void clean_cache(struct cleaning *c) {
     char path[4096];
     struct folder cache, cached;
-    struct dirent **names;
+    TEXTS_FINI struct texts names = {0};
     if (control_dir("", path, sizeof(path), NULL) != 0 ||
         cache_enter(path, false, &cache, NULL, NULL) != 0)
         return;
-    int n = folder_list(&cache, ".", is_shown, &names, NULL);
-    for (int i = 0; i < n; i++) {
-        if (folder_enter(&cached, &cache, names[i]->d_name, NULL) == 0) {
+    folder_list(&cache, ".", folder_is_shown, &names, NULL);
+    for (size_t i = 0; i < names.n; i++) {
+        if (folder_enter(&cached, &cache, names.v[i], NULL) == 0) {
             clean_cached(c, &cached);
             folder_close(&cached);
         }
-        free(names[i]);
     }
-    if (n >= 0)
-        free(names);
     folder_close(&cache);
 }
 

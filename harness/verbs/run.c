@@ -186,17 +186,11 @@ struct run_tally {
         int code;
         const struct selected *of;
     } * v;
-    size_t n, cap;
+    size_t n;
 };
 
 static void tally_add(struct run_tally *t, int code, const struct selected *of) {
-    if (t->n == t->cap) {
-        t->cap = t->cap ? t->cap * 2 : 16;
-        t->v = realloc(t->v, t->cap * sizeof(*t->v));
-        if (!t->v)
-            abort();
-    }
-    t->v[t->n++] = (struct ended){code, of};
+    mem_push(t->v, t->n) = (struct ended){code, of};
 }
 
 /* How often each seed is run. */

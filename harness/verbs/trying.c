@@ -39,15 +39,12 @@ struct scenario *trying_load(const char *path, const char *const *sets, uint64_t
 static const char *find_dir(struct trying *t, const char *name) {
     const char *found = NULL,
                *prefix = arena_printf(&t->arena, "%s-%llu-", name, (unsigned long long)t->seed);
-    struct dirent **names;
-    int n = folder_list(&t->dir, ".", NULL, &names, NULL);
-    for (int i = 0; i < n; i++) {
-        if (str_starts(names[i]->d_name, prefix) && folder_has_directory(&t->dir, names[i]->d_name))
-            found = arena_strdup(&t->arena, names[i]->d_name);
-        free(names[i]);
+    TEXTS_FINI struct texts names = {0};
+    folder_list(&t->dir, ".", NULL, &names, NULL);
+    for (size_t i = 0; i < names.n; i++) {
+        if (str_starts(names.v[i], prefix) && folder_has_directory(&t->dir, names.v[i]))
+            found = arena_strdup(&t->arena, names.v[i]);
     }
-    if (n >= 0)
-        free(names);
     return found;
 }
 

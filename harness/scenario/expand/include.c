@@ -1,5 +1,6 @@
 #include "harness/scenario/expand/include.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "harness/scenario/load.h"
 
@@ -76,11 +77,8 @@ bool include_begin_file(struct diagnostics *d, const char *file, struct place p)
     if (d->included_n == INCLUDES_MAX)
         return diagnostics_add(d, p, "more than %d files are included", INCLUDES_MAX);
     if (!d->included)
-        d->included = calloc(INCLUDES_MAX, sizeof(*d->included));
-    char *copy = strdup(file);
-    if (!d->included || !copy)
-        abort(); /* out of memory */
-    d->included[d->included_n++] = (struct included){.file = copy};
+        d->included = mem_array(struct included, INCLUDES_MAX);
+    d->included[d->included_n++] = (struct included){.file = mem_strdup(file)};
     d->reading = d->included_n;
     return true;
 }

@@ -79,12 +79,10 @@ static void test_what_was_written_is_read_back_and_nothing_is_beside_it(void **s
     buf_clear(&b);
     assert_int_equal(folder_read_last(&folder, "hang/n0/a", 1, 100, &b, &err), 0);
     assert_string_equal(buf_str(&b), "three!\n");
-    struct dirent **names;
-    assert_int_equal(folder_list(&folder, "hang/n0", NULL, &names, &err), 3); /* . and .. */
-    assert_string_equal(names[2]->d_name, "a");
-    for (int i = 0; i < 3; i++)
-        free(names[i]);
-    free(names);
+    TEXTS_FINI struct texts names = {0};
+    assert_int_equal(folder_list(&folder, "hang/n0", NULL, &names, &err), 0);
+    assert_int_equal(names.n, 3); /* . and .. */
+    assert_string_equal(names.v[2], "a");
     assert_int_equal(err.code, 0);
     assert_int_equal(folder_remove(&folder, "hang", &err), 0);
     assert_false(folder_has(&folder, "hang"));
@@ -96,7 +94,7 @@ static void test_what_was_written_is_read_back_and_nothing_is_beside_it(void **s
 static int all_ways(const char *name, int way, struct err *err) {
     struct buf b = {0};
     struct folder in = FOLDER_NONE;
-    struct dirent **names;
+    TEXTS_FINI struct texts names = {0};
     int r = 0;
     switch (way) {
     case 0:
