@@ -10,14 +10,24 @@ enum { REVOCATIONS_MAX = 32 };
 /* How much longer than its own longest stop an agent may owe an ack. */
 #define EVICT_MARGIN_NS 5000000000LL
 
-/* After a stall of its own a coordinator knows nothing about the others' silence. */
-void detector_restart(struct rendezvous *r) {
+/* After a stall of its own an agent knows nothing about the others' silence: it begins anew. Once
+ * only, until they are heard, or nobody would be given up where this agent stands still again and
+ * again; from then on only the time in which it did not run is left out. */
+static void silence_excuse(const struct rendezvous *r, int64_t late_ns, int64_t *heard_ns,
+                           bool *excused) {
+    *heard_ns = *excused ? *heard_ns + late_ns : r->now.monotonic_ns;
+    *excused = true;
+}
+
+void detector_stalled(struct rendezvous *r, int64_t late_ns) {
     struct view *v = &r->coordinator.view;
     for (size_t i = 0; i < v->n; i++) {
-        v->members[i]->heard_ns = r->now.monotonic_ns;
-        v->members[i]->owes_since_ns = 0;
+        struct member *m = v->members[i];
+        silence_excuse(r, late_ns, &m->heard_ns, &m->excused);
+        if (m->owes_since_ns)
+            m->owes_since_ns += late_ns;
     }
-    r->holder.heard_ns = r->now.monotonic_ns;
+    silence_excuse(r, late_ns, &r->holder.heard_ns, &r->holder.excused);
 }
 
 /* T4. A session that is not there compares as revision 0, and deleting it is nothing: so that there

@@ -40,8 +40,10 @@ void lead_snapshot(struct rendezvous *r, const struct event *ev) {
     for (size_t i = 0; i < ev->snapshot.n; i++)
         if (strcmp(ev->snapshot.entries[i].key.uid, h->uid) == 0)
             found = &ev->snapshot.entries[i];
-    if (!h->known || (found && found->mod_revision != h->beat_revision))
+    if (!h->known || (found && found->mod_revision != h->beat_revision)) {
         h->heard_ns = r->now.monotonic_ns;
+        h->excused = false;
+    }
     h->known = true;
     h->present = found != NULL;
     h->beat_revision = found ? found->mod_revision : 0;
@@ -58,6 +60,7 @@ void lead_changes(struct rendezvous *r, const struct event *ev) {
         h->present = !e->deleted;
         h->beat_revision = e->deleted ? 0 : e->mod_revision;
         h->heard_ns = r->now.monotonic_ns;
+        h->excused = false;
     }
 }
 

@@ -150,7 +150,7 @@ void contact_made(struct rendezvous *r, bool wrote) {
         action_store(r, false, c->heard_ns ? "answers again" : "answers now");
     c->heard_ns = r->now.monotonic_ns;
     c->wrote |= wrote;
-    c->missed = c->denied = c->told = c->answers = false;
+    c->missed = c->denied = c->told = c->answers = c->excused = false;
 }
 
 /* Until a write is done, join_timeout is the limit of what takes none. */
@@ -181,9 +181,15 @@ void contact_missed(struct rendezvous *r, bool writes) {
     c->missed = true;
 }
 
-/* The store may have answered all the while: it is asked once more. */
-void contact_stalled(struct rendezvous *r) {
-    contact_rest(r, r->now.monotonic_ns);
+/* The store may have answered all the while: it is asked once more, and after another stall gets
+ * the time that this agent has lost by it. */
+void contact_stalled(struct rendezvous *r, int64_t late_ns) {
+    struct contact *c = &r->contact;
+    if (c->excused)
+        c->patience_ns += late_ns;
+    else
+        contact_rest(r, r->now.monotonic_ns);
+    c->excused = true;
 }
 
 void contact_rest(struct rendezvous *r, int64_t until_ns) {

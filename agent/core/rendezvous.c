@@ -239,13 +239,13 @@ static void absorb(struct rendezvous *r, const struct event *ev) {
  * meanwhile is not known yet. */
 static void stall_check(struct rendezvous *r) {
     int64_t hb_ns = rendezvous_timing(r).hb_ns;
-    bool late = r->due_ns != INT64_MAX && r->now.monotonic_ns > r->due_ns + hb_ns;
+    int64_t late_ns = r->now.monotonic_ns > r->due_ns ? r->now.monotonic_ns - r->due_ns : 0;
     int64_t slept_ns =
         (r->now.boottime_ns - r->last.boottime_ns) - (r->now.monotonic_ns - r->last.monotonic_ns);
-    if (late || slept_ns > hb_ns) {
-        detector_restart(r);
-        group_stalled(r);
-        contact_stalled(r);
+    if (late_ns > hb_ns || slept_ns > hb_ns) {
+        detector_stalled(r, late_ns);
+        group_stalled(r, late_ns);
+        contact_stalled(r, late_ns);
     }
 }
 

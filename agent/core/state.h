@@ -97,6 +97,7 @@ struct holder {
     char uid[UID_SIZE];
     bool known, present;
     int64_t beat_revision, heard_ns;
+    bool excused; /* as a member's */
     struct request read;
     struct request take;
     int64_t wish_since_ns; /* 0: none */
@@ -123,6 +124,7 @@ struct lifeline {
 struct contact {
     int64_t heard_ns;    /* monotonic; 0: never. While writes are denied only of one that is done */
     int64_t patience_ns; /* it is not given up before: this agent has slept; 0: it has not */
+    bool excused;        /* patience_ns is that of a stall since then */
     bool missed;         /* a request since then had no answer */
     bool denied;         /* one that would write had none, or was refused */
     bool answers;        /* since that, others were answered */
@@ -139,6 +141,7 @@ struct member {
     bool session;
     int64_t created, beat_revision; /* 0 without a session */
     int64_t heard_ns;               /* receipt of what carries beat_revision */
+    bool excused;                   /* its silence began anew with a stall of this agent's */
     int64_t joined_ns;              /* receipt of the session */
     bool gone, acked, done;         /* ack and done: of head.last_round */
     int64_t gone_revision, ack_revision, done_revision;
@@ -306,9 +309,10 @@ void uid_draw(struct rendezvous *r, char uid[UID_SIZE]);
 /* --- the parts --- */
 
 /* leave.c: how it stands with the store */
-void contact_made(struct rendezvous *r, bool wrote);       /* the store has answered, whatever */
-void contact_missed(struct rendezvous *r, bool writes);    /* a request was not answered */
-void contact_stalled(struct rendezvous *r);                /* this agent did not run for a while */
+void contact_made(struct rendezvous *r, bool wrote);    /* the store has answered, whatever */
+void contact_missed(struct rendezvous *r, bool writes); /* a request was not answered */
+/* This agent did not run for a while, at least for late_ns of CLOCK_MONOTONIC. */
+void contact_stalled(struct rendezvous *r, int64_t late_ns);
 void contact_rest(struct rendezvous *r, int64_t until_ns); /* it asks for nothing until then */
 /* It is given up at once: it is not the one that was known. */
 void contact_stranger(struct rendezvous *r, int64_t revision, int64_t known);
@@ -341,7 +345,7 @@ void group_advance(struct rendezvous *r);
 void group_event(struct rendezvous *r, const struct event *ev);
 void group_done(struct rendezvous *r, const struct event *ev);
 void group_kill(struct rendezvous *r);
-void group_stalled(struct rendezvous *r); /* this process did not run for a while */
+void group_stalled(struct rendezvous *r, int64_t late_ns); /* as contact_stalled */
 /* The longest an ordinary stop can take until this agent gives up on its workers. */
 int64_t group_stop_ns(const struct rendezvous *r);
 
@@ -410,7 +414,7 @@ bool membership_newcomers(const struct wanted *w, int64_t *ret_joined_ns);
 void ranks_assign(const struct wanted *w, struct plan_value *ret);
 
 /* detector.c */
-void detector_restart(struct rendezvous *r);
+void detector_stalled(struct rendezvous *r, int64_t late_ns); /* as contact_stalled */
 /* How long the member may owe an ack before it is evicted. */
 int64_t detector_evict_ns(const struct rendezvous *r, const struct member *m);
 void detector_advance(struct rendezvous *r);

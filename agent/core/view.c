@@ -119,6 +119,7 @@ static void apply_session(struct view *v, struct member *m, const struct entry *
     m->created = e->deleted ? 0 : e->create_revision;
     m->beat_revision = e->deleted ? 0 : e->mod_revision;
     m->heard_ns = now_ns;
+    m->excused = false;
 }
 
 static void apply_plan(struct view *v, const struct entry *e) {
@@ -240,8 +241,10 @@ void view_load(struct view *v, const struct entry *entries, size_t n, int64_t re
         const struct member *before = view_find(&old, m->uid);
         m->heard_ns = now_ns;
         m->joined_ns = m->beats_since_ns = now_ns;
-        if (before && before->beat_revision == m->beat_revision)
+        if (before && before->beat_revision == m->beat_revision) {
             m->heard_ns = before->heard_ns;
+            m->excused = before->excused;
+        }
         if (before && before->created == m->created)
             m->joined_ns = before->joined_ns;
     }

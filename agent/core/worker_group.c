@@ -70,11 +70,14 @@ void group_kill(struct rendezvous *r) {
     action_claim(r, CLAIM_STOP, g->round);
 }
 
-/* That the workers are dead may have been reported meanwhile, and comes in only now. */
-void group_stalled(struct rendezvous *r) {
+/* That the workers are dead may have been reported meanwhile, and comes in only now: the time in
+ * which this agent did not run is given back, as far as that takes it. */
+void group_stalled(struct rendezvous *r, int64_t late_ns) {
+    struct group *g = &r->group;
     int64_t least_ns = r->now.monotonic_ns + rendezvous_timing(r).hb_ns;
-    if (r->group.stopping && r->group.reap_by_ns < least_ns)
-        r->group.reap_by_ns = least_ns;
+    int64_t back_ns = g->reap_by_ns + late_ns;
+    if (g->stopping && g->reap_by_ns < least_ns)
+        g->reap_by_ns = back_ns < least_ns ? back_ns : least_ns;
 }
 
 /* A failure in the round: a short grace. A membership change or a signal: the full one. */

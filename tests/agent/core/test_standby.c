@@ -104,6 +104,41 @@ static void test_a_node_lost_with_the_coordinator_is_revoked_after_one_suspect(v
     assert_non_null(revocation_of(other));
 }
 
+/* Time passes, and its beats are taken. */
+static bool revokes_while_beating(int64_t ns) {
+    for (int64_t step_ns = 100 * MS; ns > 0; ns -= step_ns) {
+        tick(ns < step_ns ? ns : step_ns);
+        if (revocation_of(holder))
+            return true;
+        const struct action *b = find(ACTION_BEAT);
+        if (b)
+            beat(b->beat.seq, BEAT_APPLIED);
+    }
+    return false;
+}
+
+/* It runs for 300 ms, and then stands still for a second and a half. What counts is what it ran. */
+static void test_a_silent_coordinator_is_revoked_by_who_halts_again_and_again(void **state) {
+    (void)state;
+    struct timing t;
+    int64_t from_ns;
+    int halts = 0;
+    timing_profile("default", &t);
+    join();
+    lead_is(holder, 12);
+    struct entry e = named(KEY_SESSION, holder, 11, &(union value){0});
+    answer(snapshot_of(KEY_SESSION), &e, 1, 12);
+    form_at(0, 3);
+    load();
+    from_ns = now_ns;
+    while (halts < 100 && !revokes_while_beating(300 * MS)) {
+        halts++;
+        now_ns += 1500 * MS;
+    }
+    assert_in_range(halts, 6, 20);
+    assert_true(now_ns - from_ns > t.suspect_ns);
+}
+
 static void test_the_third_in_line_follows_when_the_holder_is_before_it(void **state) {
     (void)state;
     join();
@@ -141,6 +176,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(
             test_a_node_lost_with_the_coordinator_is_revoked_after_one_suspect, script_end),
+        cmocka_unit_test_teardown(test_a_silent_coordinator_is_revoked_by_who_halts_again_and_again,
+                                  script_end),
         cmocka_unit_test_teardown(test_the_third_in_line_follows_when_the_holder_is_before_it,
                                   script_end),
         cmocka_unit_test_teardown(test_the_third_in_line_does_not_when_two_others_do, script_end),
