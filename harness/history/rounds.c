@@ -106,6 +106,16 @@ bool round_ended_well(const struct round *r) {
     return r->complete;
 }
 
+int64_t round_first_step(const struct round *r) {
+    int64_t first = -1;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct worker *w = r->workers[i];
+        if (w->first_step_ns && (first < 0 || w->first_step < first))
+            first = w->first_step;
+    }
+    return first;
+}
+
 int64_t round_ended_ns(const struct round *r) {
     int64_t last_ns = 0;
     for (size_t i = 0; i < r->n; i++) {

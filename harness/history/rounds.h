@@ -78,6 +78,8 @@ bool worker_ended_badly(const struct worker *w);
 bool worker_failed(const struct worker *w);
 /* Every worker of it ended well, and it was complete. */
 bool round_ended_well(const struct round *r);
+/* The lowest of the steps that its workers told first; -1: none told any. */
+int64_t round_first_step(const struct round *r);
 /* When the last of its workers had ended; 0: one was not seen to end. */
 int64_t round_ended_ns(const struct round *r);
 /* The first worker that ended otherwise than with status 0, or NULL. */

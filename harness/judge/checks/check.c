@@ -98,6 +98,17 @@ const char *check_no_checkpoints(const struct scenario *s) {
                : NULL;
 }
 
+const struct record *check_commit_before(const struct trial *t, int64_t seq) {
+    const struct record *newest = NULL;
+    history_each(r, t->history) {
+        if (r->seq >= seq)
+            break;
+        if (r->source == SOURCE_JOB && record_is(r, "checkpoint-commit"))
+            newest = r;
+    }
+    return newest;
+}
+
 bool check_knows_checkpoints(const struct trial *t) {
     if (t->scenario->job.checkpoint_complete)
         return true;

@@ -71,6 +71,8 @@ const char *check_no_checkpoints(const struct scenario *s);
  * at the directory has found one of ranktrain's format, be it damaged. Where it is not, an empty
  * look shows nothing: the job may save in a format of its own. Needs SOURCES(DISK). */
 bool check_knows_checkpoints(const struct trial *t);
+/* The newest commit that the job has told before that record, in whatever way; NULL: none. */
+const struct record *check_commit_before(const struct trial *t, int64_t seq);
 
 /* How long a launcher lets its workers end by themselves after the first signal: after a worker of
  * the round has failed (its checkpoint is older anyway), or after a change of members or a signal.

@@ -82,6 +82,29 @@ static bool tell_unrecognised(struct finding *f, const struct worker *w,
         w->rank, w->node, w->round, (long long)w->resume_step, record_text(disk, "dir"));
 }
 
+/* It begins where the job began, after a commit of which nothing complete is there. */
+static const struct record *lost_all(const struct trial *t, const struct worker *w,
+                                     const struct record *disk) {
+    const struct worker *first = t->rounds->workers[0];
+    bool begins =
+        w->resume_ns ? w->resume_step <= 0 : w->first_step_ns && w->first_step <= first->first_step;
+    return w->round > 1 && begins && !newest_complete(disk) ? check_commit_before(t, w->start_seq)
+                                                            : NULL;
+}
+
+static bool tell_all_lost(struct finding *f, const struct worker *w, const struct record *commit,
+                          const struct record *disk) {
+    const char *torn = json_get_string(json_first(record_get(disk, "damaged")), "path", "");
+    finding_prove(f, commit->seq, disk->seq, w->start_seq);
+    return finding_unknown(
+        f, broken,
+        "rank %d on %s of round %d began from nothing although step %lld had been called "
+        "committed: nothing complete was found in %.100s%s%s; if something was there, say what is "
+        "complete by job.checkpoint.complete",
+        w->rank, w->node, w->round, (long long)record_i64(commit, "step", 0),
+        record_text(disk, "dir"), *torn ? ", damaged: " : "", torn);
+}
+
 /* disk: the last look before its round; NULL: there was none. */
 static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *w,
                          const struct record *disk) {
@@ -89,6 +112,9 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
         return true; /* it ended before it came to that */
     if (disk && *record_text(disk, "error"))
         return tell_unlisted(t, f, disk);
+    const struct record *commit = disk ? lost_all(t, w, disk) : NULL;
+    if (commit)
+        return tell_all_lost(f, w, commit, disk);
     if (!w->resume_ns && disk && t->rounds->printed)
         return judge_silent(t, f, w, disk);
     if (!w->resume_ns || !disk) {

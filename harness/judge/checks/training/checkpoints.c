@@ -8,6 +8,11 @@ static const char broken[] =
 struct checkpoints_kept {
     int64_t newest, newest_seq; /* complete on disk, by the look before */
     int64_t said, said_seq;     /* committed, as the job says */
+    /* The same, of lines of its output. One may come before the work is done and count otherwise;
+     * but when the next comes, the work of the one before is done. */
+    int64_t printed, printed_seq;
+    int printed_n;
+    bool open; /* a printed one was not there */
 };
 
 static int64_t newest_complete(const struct record *look) {
@@ -40,14 +45,39 @@ static bool judge_look(struct finding *f, const struct record *look, struct chec
             "the job had committed step %lld; after round %lld the newest complete is step "
             "%lld%s%s",
             (long long)k->said, round, newest, *torn ? ", damaged: " : "", torn);
+    if (!newest && k->printed_n > 1)
+        return WRONG(k->printed_seq, "of what the job says is committed one is complete on disk",
+                     "the job had printed %d commits, the last of step %lld; after round %lld none "
+                     "is complete%s%s",
+                     k->printed_n, (long long)k->printed, round, *torn ? ", damaged: " : "", torn);
+    k->open |= !newest && k->printed_n;
     k->newest = newest;
     k->newest_seq = look->seq;
     return true;
 }
 
-/* A line of the output may come before the work is done, and may count otherwise. */
-static bool is_commit(const struct record *r) {
-    return r->source == SOURCE_JOB && record_is(r, "checkpoint-commit") && !*record_text(r, "from");
+static void hear_commit(struct checkpoints_kept *k, const struct record *r) {
+    int64_t step = record_i64(r, "step", 0);
+    bool printed = *record_text(r, "from") != 0;
+    if (printed && (!k->printed_n || step > k->printed)) {
+        k->printed = step;
+        k->printed_seq = r->seq;
+        k->printed_n++;
+    } else if (!printed && step > k->said) {
+        k->said = step;
+        k->said_seq = r->seq;
+    }
+}
+
+/* Passing or not, as far as anything was recognised. */
+static bool tell_unrecognised(const struct trial *t, struct finding *f,
+                              const struct checkpoints_kept *k) {
+    finding_prove(f, k->said ? k->said_seq : k->printed_seq);
+    return finding_unknown(
+        f, broken,
+        "the job has committed step %lld, but no checkpoint was recognised in %s; "
+        "say what a complete one is by job.checkpoint.complete",
+        (long long)(k->said ? k->said : k->printed), t->scenario->job.checkpoint_dir);
 }
 
 static bool judge(const struct trial *t, struct finding *f) {
@@ -55,10 +85,8 @@ static bool judge(const struct trial *t, struct finding *f) {
     int looks = 0, blind = 0;
     bool known = check_knows_checkpoints(t);
     history_each(r, t->history) {
-        if (is_commit(r) && record_i64(r, "step", 0) > k.said) {
-            k.said = record_i64(r, "step", 0);
-            k.said_seq = r->seq;
-        }
+        if (r->source == SOURCE_JOB && record_is(r, "checkpoint-commit"))
+            hear_commit(&k, r);
         if (r->source != SOURCE_DISK || !record_is(r, "checkpoints"))
             continue;
         bool failed = *record_text(r, "error") != 0;
@@ -72,12 +100,14 @@ static bool judge(const struct trial *t, struct finding *f) {
                                blind ? "%d of %d looks at the directory gave no answer"
                                      : "nobody has read the directory",
                                blind, blind + looks);
-    if (!known && k.said)
-        return finding_unknown(
-            f, broken,
-            "the job has committed step %lld, but no checkpoint was recognised in %s; "
-            "say what a complete one is by job.checkpoint.complete",
-            (long long)k.said, t->scenario->job.checkpoint_dir);
+    if (!known && (k.said || k.printed_n))
+        return tell_unrecognised(t, f, &k);
+    if (k.open) {
+        finding_prove(f, k.printed_seq);
+        return finding_unknown(f, broken,
+                               "the job had printed a commit, and none was complete when the "
+                               "round was over; its line may come before the work is done");
+    }
     if (k.newest)
         return finding_pass(
             f, "step %lld is complete; none of %d readings shows that a newer one was lost",
@@ -93,7 +123,8 @@ const struct check check_checkpoints = {
         "The harness reads the directory before the first round and when the last worker of each "
         "is dead. Once it has held a complete checkpoint it always does, the newest complete one "
         "never goes back, and what the job has called committed by then is complete on disk. A "
-        "torn one beside it is as it should be: somebody died while writing.",
+        "torn one beside it is as it should be: somebody died while writing. Of commits that are "
+        "only printed two must have left something complete; one may have been printed too early.",
     .example = "rankquake run scenarios/tour.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(DISK) | SOURCES(JOB),

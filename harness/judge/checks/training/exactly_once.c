@@ -24,14 +24,10 @@ struct exactly_once_account {
 /* Where the round began: as it says, else just before the first step it made. -1: it did neither.
  */
 static int64_t began_after(const struct round *r) {
-    int64_t first = -1;
-    for (size_t i = 0; i < r->n; i++) {
-        const struct worker *w = r->workers[i];
-        if (w->resume_ns)
-            return w->resume_step;
-        if (w->first_step_ns && (first < 0 || w->first_step < first))
-            first = w->first_step;
-    }
+    for (size_t i = 0; i < r->n; i++)
+        if (r->workers[i]->resume_ns)
+            return r->workers[i]->resume_step;
+    int64_t first = round_first_step(r);
     return first < 0 ? -1 : first - 1;
 }
 
@@ -200,6 +196,65 @@ static bool ends_early(const struct exactly_once_account *a, struct finding *f) 
     return true;
 }
 
+/* ---- a step that is made again after its own commit, or left out ---- */
+
+/* What the same process told of that step before it called it committed; NULL: nothing. Some mean
+ * by "committed 30" that step 30 is in it, others that 30 comes next. */
+static const struct record *told_before(const struct trial *t, const struct record *commit) {
+    const struct record *told = NULL;
+    int64_t step = record_i64(commit, "step", -1);
+    history_each(r, t->history) {
+        if (r->seq >= commit->seq)
+            break;
+        if (r->source == SOURCE_JOB && record_is(r, "step") && r->pid == commit->pid &&
+            record_i64(r, "step", -1) == step)
+            told = r;
+    }
+    return told;
+}
+
+/* Where the round says that it resumes from another one, its commit is not the newest. */
+static bool resumes_from(const struct round *r, int64_t step) {
+    for (size_t i = 0; i < r->n; i++)
+        if (r->workers[i]->resume_ns && r->workers[i]->resume_step != step &&
+            r->workers[i]->resume_step != step + 1)
+            return false;
+    return true;
+}
+
+/* A loss is known when a step is over; a line without one may have come before it. */
+static bool repeats_commit(const struct exactly_once_account *a, struct finding *f,
+                           const struct round *r) {
+    const struct record *commit = check_commit_before(a->t, r->workers[0]->start_seq);
+    const struct record *told = commit ? told_before(a->t, commit) : NULL;
+    int64_t step = commit ? record_i64(commit, "step", -1) : -1;
+    if (!told || round_first_step(r) != step || !resumes_from(r, step))
+        return false;
+    finding_prove(f, told->seq, commit->seq, r->workers[0]->start_seq);
+    if (record_get(told, "loss"))
+        return finding_fail(f, broken, "a step is not made again after its own commit",
+                            "round %d made step %lld again: it was over, and then committed, "
+                            "before",
+                            r->number, (long long)step),
+               true;
+    return finding_unknown(f, broken,
+                           "round %d began with step %lld, which was told and then committed "
+                           "before: either it is made twice, or its line comes before its work "
+                           "and the commit is of the step before; tell its loss by observe.loss",
+                           r->number, (long long)step),
+           true;
+}
+
+static bool any_repeats_commit(const struct exactly_once_account *a, struct finding *f) {
+    const struct rounds *rs = a->t->rounds;
+    if (stride_of(a->l) != 1)
+        return false;
+    for (size_t i = 1; i < rs->n; i++)
+        if (!has_gaps(a->t, rs->v[i - 1]) && repeats_commit(a, f, rs->v[i]))
+            return true;
+    return false;
+}
+
 static bool judge(const struct trial *t, struct finding *f) {
     struct shard_ledger l;
     ledger_read(&l, t);
@@ -208,7 +263,7 @@ static bool judge(const struct trial *t, struct finding *f) {
         return finding_skip(f, "the job reports no steps");
     if (l.shards)
         return take_rounds(&a, f) && judge_total(&a, f);
-    return !ends_early(&a, f) &&
+    return !ends_early(&a, f) && !any_repeats_commit(&a, f) &&
            finding_skip(f, "the job does not say which shards its steps count");
 }
 
@@ -221,7 +276,9 @@ const struct check check_exactly_once = {
         "the first to the last that the control run makes. An epoch that is repeated on "
         "resume, or skipped, or a job that ends early and calls it success, shows here also "
         "where models are not compared. Of a job that tells its steps without their shards only "
-        "the last is judged: it fails when all end well before the control run's.",
+        "the last is judged: it fails when all end well before the control run's; and where each "
+        "step is told, that none is made again after its own commit. Whether commit 30 says that "
+        "step 30 is in it or comes next follows from which of the two was told first.",
     .example = "rankquake run scenarios/membership/node-joins.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(JOB) | SOURCES(PROBE) | SOURCES(KERNEL),

@@ -17,13 +17,24 @@ struct lost_work_loss {
     int round;
     int64_t from, made, ns;
     int64_t resume_seq;
+    bool nothing; /* it began with the step that the job began with, and said nothing of resuming */
 };
 
-static int64_t resumed_from(const struct round *r) {
+static int64_t said_resume(const struct round *r) {
     for (size_t i = 0; i < r->n; i++)
         if (r->workers[i]->resume_ns)
             return r->workers[i]->resume_step;
     return -1;
+}
+
+/* The step after which a round went on: what it says, or the one before the first that it told, as
+ * some say the step that comes next. False: it tells neither. */
+static bool went_on_from(const struct round *r, int64_t *ret) {
+    int64_t said = said_resume(r), first = round_first_step(r);
+    if (said < 0 && first < 0)
+        return false;
+    *ret = said < 0 || (first >= 0 && first <= said) ? first - 1 : said;
+    return true;
 }
 
 /* The ledger as it is read from the first round to the last. */
@@ -72,7 +83,8 @@ static void read_until(struct lost_work_reading *r, int round) {
     }
 }
 
-/* When the work after that step began: when it was made, or when the first round began with it. */
+/* When the work after that step began: when it was made, or when the first round began with it, or
+ * at the latest when it told its first step. */
 static int64_t begun_ns(const struct lost_work_reading *r, const struct round *first,
                         int64_t from) {
     const struct ledger_entry *e = first_of(r, from);
@@ -81,17 +93,18 @@ static int64_t begun_ns(const struct lost_work_reading *r, const struct round *f
     for (size_t i = 0; i < first->n; i++)
         if (first->workers[i]->resume_ns && first->workers[i]->resume_step == from)
             return first->workers[i]->resume_ns;
-    return 0;
+    return from < round_first_step(first) ? first->workers[0]->first_step_ns : 0;
 }
 
 /* The highest step of all earlier rounds, and how long after the resumed one it was first made. */
 static bool loss_of(struct lost_work_reading *read, const struct rounds *rs, const struct round *r,
                     struct lost_work_loss *ret) {
-    int64_t from = resumed_from(r);
+    int64_t from;
     read_until(read, r->number);
-    if (from < 0 || !read->made)
+    if (!went_on_from(r, &from) || !read->made)
         return false;
     *ret = (struct lost_work_loss){.round = r->number, .from = from, .made = read->made};
+    ret->nothing = said_resume(r) < 0 && from < round_first_step(rs->v[0]);
     ret->resume_seq = r->workers[0]->start_seq;
     int64_t from_ns = begun_ns(read, rs->v[0], from);
     ret->ns = from_ns && read->made_ns > from_ns ? read->made_ns - from_ns : 0;
@@ -147,6 +160,38 @@ static bool too_much(const struct trial *t, struct finding *f, const struct lost
     return true;
 }
 
+/* Some count what a process has made, and begin with the first number again though they resume.
+ * Who began with it and came as far as the control run has made everything again. */
+static bool counts_anew(const struct trial *t, const struct lost_work_loss *l) {
+    const struct record *control = history_newest(t->history, SOURCE_HARNESS, "control");
+    const struct rounds *rs = t->rounds;
+    int64_t all = control ? record_i64(control, "last_step", -1) : -1, reached = -1;
+    for (size_t i = (size_t)l->round - 1; i < rs->n; i++)
+        for (size_t k = 0; k < rs->v[i]->n; k++)
+            if (rs->v[i]->workers[k]->last_step > reached)
+                reached = rs->v[i]->workers[k]->last_step;
+    return all < 0 || reached < all;
+}
+
+/* What was asked for is answered, if only by what is not known. */
+static bool tell_unseen(const struct trial *t, struct finding *f, const struct lost_work_loss *l) {
+    const struct expect *e = &t->scenario->expect;
+    if (!e->lost_steps && !e->lost_ns)
+        return finding_skip(f, "nothing was resumed, as far as the job says");
+    if (t->rounds->n < 2)
+        return finding_pass(f, "there was one round, and no step was made again");
+    if (!l->round)
+        return finding_unknown(f, broken,
+                               "no later round said where it resumed or which steps it made; tell "
+                               "it by observe.resume or observe.step");
+    finding_prove(f, l->resume_seq);
+    return finding_unknown(f, broken,
+                           "round %d began with step %lld and said nothing of resuming: either it "
+                           "began from nothing, or each process counts its own steps, or "
+                           "observe.resume does not match what it says",
+                           l->round, (long long)l->from + 1);
+}
+
 /* Nobody is left to tell how far the round had come. */
 static bool events_were_lost(struct finding *f, const struct rounds *rs) {
     for (size_t i = 0; i + 1 < rs->n; i++) {
@@ -166,26 +211,42 @@ static bool events_were_lost(struct finding *f, const struct rounds *rs) {
     return false;
 }
 
+/* All that was made again, over all rounds. */
+struct lost_work_sum {
+    int times, nothing; /* nothing: the last round that began from nothing; 0: none did */
+    int64_t steps, ns;
+    struct lost_work_loss unclear;
+};
+
+static bool pass_sum(struct finding *f, const struct lost_work_sum *sum) {
+    char nothing[80] = "";
+    if (sum->nothing)
+        snprintf(nothing, sizeof(nothing), "; round %d began from nothing", sum->nothing);
+    return finding_pass(f, "%lld step%s made again in %d resume%s, %.2f s of work%s",
+                        (long long)sum->steps, sum->steps == 1 ? "" : "s", sum->times,
+                        sum->times == 1 ? "" : "s", (double)sum->ns / 1e9, nothing);
+}
+
 static bool judge_ledger(const struct trial *t, struct finding *f, struct lost_work_reading *read) {
-    int64_t steps = 0, ns = 0;
-    int times = 0;
+    struct lost_work_sum sum = {0};
     for (size_t i = 0; i < t->rounds->n; i++) {
         struct lost_work_loss one;
         if (!loss_of(read, t->rounds, t->rounds->v[i], &one))
             continue;
+        if (one.nothing && counts_anew(t, &one)) {
+            sum.unclear = one;
+            continue;
+        }
         if (too_much(t, f, &one) || more_than_asked(t, f, &one))
             return false;
-        times++;
-        steps += one.made > one.from ? one.made - one.from : 0;
-        ns += one.ns;
+        sum.times++;
+        sum.nothing = one.nothing ? one.round : sum.nothing;
+        sum.steps += one.made > one.from ? one.made - one.from : 0;
+        sum.ns += one.ns;
     }
-    if (times && events_were_lost(f, t->rounds))
-        return false;
-    if (times)
-        return finding_pass(f, "%lld step%s made again in %d resume%s, %.2f s of work",
-                            (long long)steps, steps == 1 ? "" : "s", times, times == 1 ? "" : "s",
-                            (double)ns / 1e9);
-    return finding_skip(f, "nothing was resumed, as far as the job says");
+    if (!sum.times || sum.unclear.round)
+        return tell_unseen(t, f, &sum.unclear);
+    return !events_were_lost(f, t->rounds) && pass_sum(f, &sum);
 }
 
 static bool judge(const struct trial *t, struct finding *f) {
@@ -202,6 +263,9 @@ const struct check check_lost_work = {
         "The steps that a round makes again because it resumes from an older checkpoint, and the "
         "time they had taken. Where the job's command line says --checkpoint-every, a resume "
         "that costs more is a failure: checkpoints were not written when they should have been. "
+        "A round that says nothing of resuming went on behind the step before the first that it "
+        "tells; if that is the job's first, and it comes as far as the control run, it began from "
+        "nothing. "
         "expect.lost_work allows less, in steps (or epochs, where the job counts those) or time.",
     .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,

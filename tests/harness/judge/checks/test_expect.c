@@ -137,6 +137,30 @@ static void test_lost_work_may_be_bounded_in_steps_or_in_time(void **state) {
     assert_found(ask("lost_work", &s, all), FINDING_PASS, "2 steps");
 }
 
+/* It begins with step 1 again and says nothing of resuming. */
+#define FROM_NOTHING                                                                               \
+    {"\"resume\"", NULL, NULL, NULL}, {                                                            \
+        "\"kind\":\"step\"", "\"pid\":120", "\"step\":5", "\"step\":1"                             \
+    }
+
+static void test_lost_work_that_was_bounded_is_never_skipped(void **state) {
+    (void)state;
+    static const struct edit far[] = {{"\"kind\":\"control\"", NULL, "\"loss\":32.5",
+                                       "\"last_step\":8"},
+                                      FROM_NOTHING,
+                                      {0}},
+                             unclear[] = {FROM_NOTHING, {0}},
+                             silent[] = {{"\"resume\"", NULL, NULL, NULL},
+                                         {"\"step\"", "\"pid\":12", NULL, NULL},
+                                         {0}};
+    struct scenario s = planted_scenario("printed-steps");
+    s.expect.lost_steps = 5;
+    assert_found(ask("lost_work", &s, none), FINDING_PASS, "2 steps");
+    assert_found(ask("lost_work", &s, far), FINDING_FAIL, "round 2 made 6 steps again");
+    assert_found(ask("lost_work", &s, unclear), FINDING_UNKNOWN, "either it began from nothing");
+    assert_found(ask("lost_work", &s, silent), FINDING_UNKNOWN, "no later round said");
+}
+
 static void test_restarts_may_be_a_range(void **state) {
     (void)state;
     struct scenario s = planted_scenario("worker-killed");
@@ -473,6 +497,7 @@ int main(void) {
         cmocka_unit_test(test_who_comes_back_fills_no_round_that_is_over),
         cmocka_unit_test(test_what_is_not_asked_for_is_skipped),
         cmocka_unit_test(test_lost_work_may_be_bounded_in_steps_or_in_time),
+        cmocka_unit_test(test_lost_work_that_was_bounded_is_never_skipped),
         cmocka_unit_test(test_restarts_may_be_a_range),
         cmocka_unit_test(test_an_expected_failure_is_a_pass_and_a_success_is_not),
         cmocka_unit_test(test_a_job_whose_agents_are_all_told_to_leave_is_stopped),
