@@ -389,6 +389,13 @@ static bool any(const struct verdict *v, enum finding_class class, enum finding_
     return false;
 }
 
+/* Something was broken. What is asked for takes it that the faults happened: where one did not, it
+ * shows nothing. */
+static bool failed(const struct verdict *v) {
+    return any(v, CLASS_INVARIANT, FINDING_FAIL) ||
+           (any(v, CLASS_EXPECT, FINDING_FAIL) && !any(v, CLASS_FAULTS, FINDING_FAIL));
+}
+
 static bool inconclusive(const struct verdict *v) {
     return any(v, CLASS_HARNESS, FINDING_UNKNOWN) || any(v, CLASS_FAULTS, FINDING_FAIL) ||
            any(v, CLASS_FAULTS, FINDING_UNKNOWN) || any(v, CLASS_INVARIANT, FINDING_UNKNOWN) ||
@@ -400,14 +407,11 @@ int verdict_exit_code(const struct verdict *v, const struct history *h) {
         return 130;
     if (any(v, CLASS_HARNESS, FINDING_FAIL))
         return 3;
-    if (any(v, CLASS_INVARIANT, FINDING_FAIL))
+    if (failed(v))
         return 1;
-    bool left = any(v, CLASS_CLEANUP, FINDING_FAIL) || any(v, CLASS_CLEANUP, FINDING_UNKNOWN);
-    if (inconclusive(v))
-        return left ? 5 : 2;
-    if (any(v, CLASS_EXPECT, FINDING_FAIL))
-        return 1;
-    return left ? 5 : 0;
+    if (any(v, CLASS_CLEANUP, FINDING_FAIL) || any(v, CLASS_CLEANUP, FINDING_UNKNOWN))
+        return 5;
+    return inconclusive(v) ? 2 : 0;
 }
 
 const struct finding *verdict_first(const struct verdict *v) {
@@ -415,18 +419,18 @@ const struct finding *verdict_first(const struct verdict *v) {
         enum finding_class class;
         enum finding_status status;
     } order[] = {
-        {CLASS_HARNESS, FINDING_FAIL},    {CLASS_INVARIANT, FINDING_FAIL},
-        {CLASS_CLEANUP, FINDING_FAIL},    {CLASS_CLEANUP, FINDING_UNKNOWN},
-        {CLASS_HARNESS, FINDING_UNKNOWN}, {CLASS_FAULTS, FINDING_FAIL},
-        {CLASS_FAULTS, FINDING_UNKNOWN},  {CLASS_INVARIANT, FINDING_UNKNOWN},
-        {CLASS_EXPECT, FINDING_UNKNOWN},  {CLASS_EXPECT, FINDING_FAIL},
+        {CLASS_HARNESS, FINDING_FAIL},      {CLASS_INVARIANT, FINDING_FAIL},
+        {CLASS_EXPECT, FINDING_FAIL},       {CLASS_CLEANUP, FINDING_FAIL},
+        {CLASS_CLEANUP, FINDING_UNKNOWN},   {CLASS_HARNESS, FINDING_UNKNOWN},
+        {CLASS_FAULTS, FINDING_FAIL},       {CLASS_FAULTS, FINDING_UNKNOWN},
+        {CLASS_INVARIANT, FINDING_UNKNOWN}, {CLASS_EXPECT, FINDING_UNKNOWN},
     };
-    bool expected = v->exit_code == 1 && !any(v, CLASS_INVARIANT, FINDING_FAIL);
+    bool unasked = any(v, CLASS_FAULTS, FINDING_FAIL); /* the expectations show nothing */
     bool interrupted = v->exit_code == 130;
     for (size_t k = 0; k < sizeof(order) / sizeof(*order); k++)
         for (size_t i = 0; i < v->n; i++)
             if (v->v[i].class == order[k].class && v->v[i].status == order[k].status &&
-                !(expected && order[k].class == CLASS_CLEANUP) &&
+                !(unasked && order[k].class == CLASS_EXPECT && order[k].status == FINDING_FAIL) &&
                 !(interrupted &&
                   (order[k].class != CLASS_INVARIANT || order[k].status != FINDING_FAIL)))
                 return &v->v[i];

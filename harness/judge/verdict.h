@@ -16,7 +16,7 @@ enum finding_status { FINDING_PASS, FINDING_FAIL, FINDING_UNKNOWN, FINDING_SKIP 
 /* What kind of question a check asks; it decides the exit code. */
 enum finding_class {
     CLASS_INVARIANT, /* always judged: fail is 1 */
-    CLASS_EXPECT,    /* asked for by the scenario: fail is 1 unless the run is inconclusive */
+    CLASS_EXPECT,    /* asked for by the scenario: fail is 1 unless a fault did not happen */
     CLASS_FAULTS,    /* did the faults take effect: anything but pass is 2 */
     CLASS_HARNESS,   /* is the harness healthy: fail is 3, unknown is 2 */
     CLASS_CLEANUP,   /* has the harness left something behind: fail is 5 */
@@ -91,7 +91,7 @@ void verdict_add(struct verdict *v, const struct history *h, struct finding f);
 void verdict_text(const struct verdict *v, struct buf *out);
 void verdict_json(const struct verdict *v, struct json_writer *w,
                   const char *key); /* the same, as one object of a larger one */
-/* One scenario: 130 interrupted; 3 harness; else 1 an invariant failed; else 2 when a fault did not
- * take effect or a question stayed open, also about the harness; else 1 an expect failed; else 0; 5
- * replaces 0 and 2. */
+/* One scenario: 130 interrupted; 3 harness; else 1 an invariant failed, or an expect and all faults
+ * took effect, as far as is known; else 2 when a fault did not take effect or a question stayed
+ * open, also about the harness; else 0; 5 replaces 0 and 2. */
 int verdict_exit_code(const struct verdict *v, const struct history *h);

@@ -18,11 +18,12 @@ static const struct {
     {0, NULL, "I+ E+ F+ H+ C+"}, {0, NULL, "I0 E0 F+ H+ C+"}, {1, "I-", "I+ I- E+ F+ H+ C+"},
     {1, "E-", "I+ E- F+ H+ C+"}, {2, "F-", "I+ E+ F- H+ C+"}, {2, "F?", "I+ E+ F? H+ C+"},
     {2, "I?", "I+ I? F+ H+ C+"}, {2, "E?", "I+ E? F+ H+ C+"}, {2, "F-", "I+ E- F- H+ C+"},
-    {2, "E?", "E- E? F+ H+ C+"}, {1, "I-", "I- E- F- H+ C+"}, {1, "I-", "I- I? H+ C+"},
+    {1, "E-", "E- E? F+ H+ C+"}, {1, "I-", "I- E- F- H+ C+"}, {1, "I-", "I- I? H+ C+"},
     {3, "H-", "I- E- F- H- C+"}, {2, "H?", "I+ E+ F+ H? C+"}, {5, "C-", "I+ E+ F+ H+ C-"},
     {5, "C-", "I+ E+ F- H+ C-"}, {1, "I-", "I- F+ H+ C-"},    {1, "E-", "E- F+ H+ C-"},
-    {3, "H-", "H- C-"},          {2, "H?", "E- F? H? C+"},    {1, "I-", "I- E? H? C+"},
-    {3, "H-", "H- H? I-"},
+    {3, "H-", "H- C-"},          {1, "E-", "E- F? H? C+"},    {1, "I-", "I- E? H? C+"},
+    {3, "H-", "H- H? I-"},       {1, "E-", "E- I? F+ H+ C+"}, {2, "F-", "E- I? F- H+ C+"},
+    {5, "C-", "E- F- H+ C-"},
 };
 
 static void read_findings(struct verdict *v, const char *text) {
