@@ -172,6 +172,7 @@ struct index {
     struct worker *voices; /* of each rank, rising, one that tells what any worker of it has told */
     size_t voices_n;       /* 0 where every worker tells all */
     bool steps;            /* the job tells its steps */
+    int64_t over_ns; /* from here on the harness ended workers itself; INT64_MAX: it did not */
 };
 
 static int by_time(const void *a, const void *b) {
@@ -203,12 +204,30 @@ static const struct round *round_at(const struct index *x, int64_t t_ns) {
     return n ? x->rs->v[n - 1] : NULL;
 }
 
-/* The first worker of r that ended at or after t; NULL: none. */
-static const struct worker *first_end(const struct round *r, int64_t t_ns) {
+/* What the harness ends, of a run that is over its limit or was interrupted, shows nothing of the
+ * job or its launcher. */
+static bool is_over(const struct record *r) {
+    return r->source == SOURCE_HARNESS &&
+           (record_is(r, "limit") || record_is(r, "interrupted") ||
+            (record_is(r, "job-end") && !str_eq(record_text(r, "why"), "ended")));
+}
+
+static int64_t find_over(const struct history *h) {
+    history_each(r, h) if (is_over(r)) return r->t_ns;
+    return INT64_MAX;
+}
+
+/* It was seen to end at or after t, and not by the harness. */
+static bool ended_since(const struct index *x, const struct worker *w, int64_t t_ns) {
+    return w->exit_ns && w->exit_ns >= t_ns && w->exit_ns < x->over_ns;
+}
+
+/* The first worker of r that did; NULL: none. */
+static const struct worker *first_end(const struct index *x, const struct round *r, int64_t t_ns) {
     const struct worker *first = NULL;
     for (size_t i = 0; i < r->n; i++) {
         const struct worker *w = r->workers[i];
-        if (w->exit_ns >= t_ns && w->exit_ns && (!first || w->exit_ns < first->exit_ns))
+        if (ended_since(x, w, t_ns) && (!first || w->exit_ns < first->exit_ns))
             first = w;
     }
     return first;
@@ -228,7 +247,7 @@ static bool killed_member(const struct incident *i) {
 static bool ended_round(const struct index *x, const struct incident *i) {
     if (killed_member(i))
         return true;
-    const struct worker *first = first_end(i->round, i->fired_ns);
+    const struct worker *first = first_end(x, i->round, i->fired_ns);
     if (!first || (!worker_ended_badly(first) && (size_t)i->round->number == x->rs->n))
         return false;
     return count_until(x->fired_ns, x->fired_n, i->fired_ns) ==
@@ -251,7 +270,7 @@ static bool ended_with_success(const struct worker *w) {
 
 /* The first bystander that ended, and not because it had finished: on another node if there is one,
  * else another worker. */
-static const struct worker *detector(const struct incident *i) {
+static const struct worker *detector(const struct index *x, const struct incident *i) {
     const struct worker *elsewhere = NULL, *beside = NULL;
     bool others = false;
     for (size_t k = 0; k < i->round->n; k++) {
@@ -259,7 +278,7 @@ static const struct worker *detector(const struct incident *i) {
         bool other = !on_target_node(i, w);
         const struct worker **best = other ? &elsewhere : &beside;
         others |= other;
-        if (w->exit_ns < i->fired_ns || !w->exit_ns || (!other && incident_hits(i, w)) ||
+        if (!ended_since(x, w, i->fired_ns) || (!other && incident_hits(i, w)) ||
             ended_with_success(w))
             continue;
         if (!*best || w->exit_ns < (*best)->exit_ns)
@@ -324,7 +343,7 @@ static int64_t since(int64_t from_ns, int64_t to_ns) {
 }
 
 static void measure(struct incident *i, const struct index *x) {
-    const struct worker *first = detector(i);
+    const struct worker *first = detector(x, i);
     int64_t stamps[PHASE_N + 1] = {i->t0_ns};
     i->next = x->next[i->round->number];
     if (first) {
@@ -388,9 +407,10 @@ static void find_voices(struct index *x, struct arena *a) {
     x->voices_n = n;
 }
 
-static void index_begin(struct index *x, const struct incidents *is, const struct rounds *rs,
-                        struct arena *a) {
+static void index_begin(struct index *x, const struct incidents *is, const struct history *h,
+                        const struct rounds *rs, struct arena *a) {
     *x = (struct index){.rs = rs,
+                        .over_ns = find_over(h),
                         .begun_ns = arena_array(a, int64_t, rs->n + 1),
                         .next = arena_array(a, const struct round *, rs->n + 1),
                         .fired_ns = arena_array(a, int64_t, is->n + 1)};
@@ -430,7 +450,7 @@ void incidents_load(struct incidents *is, const struct history *h, const struct 
     *is = (struct incidents){0};
     history_each(r, h) read_record(is, r, rs);
     if (is->n)
-        index_begin(&x, is, rs, &scratch);
+        index_begin(&x, is, h, rs, &scratch);
     for (size_t i = 0; i < is->n; i++)
         consequences(is->v[i], &x);
     find_ends(is, rs);

@@ -106,6 +106,28 @@ static void test_a_worker_that_has_finished_has_noticed_nothing(void **state) {
     forget(&s);
 }
 
+/* It ends the survivors when nobody has noticed the fault for too long. */
+static void test_who_is_ended_by_the_harness_has_noticed_nothing(void **state) {
+    (void)state;
+    static const char *const kinds[] = {"limit", "interrupted", "job-end"};
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+        struct seen s = {0};
+        planted_load(&s.h, "node-powered-off", (const struct edit[]){{0}});
+        rounds_load(&s.rs, true, &s.h);
+        incidents_load(&s.is, &s.h, &s.rs);
+        int64_t t0_ns = incidents_find(&s.is, "dark", 1)->t0_ns;
+        incidents_fini(&s.is);
+        struct json_writer *w = history_begin(&s.h, t0_ns + 1000000, SOURCE_HARNESS, kinds[k]);
+        json_put_string(w, "why", "limit");
+        history_end(&s.h);
+        incidents_load(&s.is, &s.h, &s.rs);
+        const struct incident *i = incidents_find(&s.is, "dark", 1);
+        assert_int_equal(i->phase_ns[PHASE_DETECT], -1);
+        assert_false(i->by_signal);
+        forget(&s);
+    }
+}
+
 static void test_without_steps_recovery_ends_with_the_last_start(void **state) {
     (void)state;
     static const struct edit edits[] = {{"\"source\":\"job\"", NULL, "", NULL}, {0}};
@@ -182,6 +204,7 @@ int main(void) {
         cmocka_unit_test(test_on_one_node_another_worker_is_the_witness),
         cmocka_unit_test(test_where_nobody_else_is_left_the_next_start_is_the_witness),
         cmocka_unit_test(test_a_worker_that_has_finished_has_noticed_nothing),
+        cmocka_unit_test(test_who_is_ended_by_the_harness_has_noticed_nothing),
         cmocka_unit_test(test_without_steps_recovery_ends_with_the_last_start),
         cmocka_unit_test(test_a_fault_on_a_spare_ends_no_round),
         cmocka_unit_test(test_a_fault_strikes_only_who_had_the_pid_then),
