@@ -1,4 +1,5 @@
-/* Lists what a node's agent has left behind: processes, ports, shared memory, cgroups. */
+/* Lists what a node's agent has left behind: processes, ports, shared memory and System V's other
+ * objects, cgroups. */
 #include "harness/cluster/node_helper.h"
 
 #include "base/mem.h"
@@ -64,14 +65,15 @@ void leftovers_put(struct json_writer *w, const struct leftovers *l) {
 
 /* ---- all of the node's namespaces ---- */
 
-static void find_system_v(struct texts *ret) {
+/* One of the kernel's tables of System V objects: a heading, then a key and an id in each line. */
+static void find_system_v(const char *path, const char *what, struct texts *ret) {
     BUF_FINI struct buf table = {0};
-    if (file_read("/proc/sysvipc/shm", TABLE_MAX, &table, NULL) == 0) {
+    if (file_read(path, TABLE_MAX, &table, NULL) == 0) {
         char *save = NULL, *line = strtok_r(table.data, "\n", &save);
         while ((line = strtok_r(NULL, "\n", &save))) {
             int key, id;
             if (sscanf(line, "%d %d", &key, &id) == 2)
-                texts_add(ret, "System V segment %d", id);
+                texts_add(ret, "%s %d", what, id);
         }
     }
 }
@@ -81,7 +83,9 @@ static void find_shared_memory(struct texts *ret) {
     for (struct dirent *e; d && (e = readdir(d));)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             texts_add(ret, "/dev/shm/%s", e->d_name);
-    find_system_v(ret);
+    find_system_v("/proc/sysvipc/shm", "System V segment", ret);
+    find_system_v("/proc/sysvipc/sem", "System V semaphore set", ret);
+    find_system_v("/proc/sysvipc/msg", "System V message queue", ret);
 }
 
 void leftovers_of_namespaces(struct json_writer *w) {

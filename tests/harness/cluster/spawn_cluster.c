@@ -190,11 +190,13 @@ static void scene_faults(void) {
 static void scene_leftovers(void) {
     char port[32];
     snprintf(port, sizeof(port), "\"ports\":[%s]", port_text);
-    RUN(0, "litter", "end", port_text);
+    RUN(0, "litter", as_processes ? "end" : "all", port_text);
     AWAIT(seen[0].leftovers);
-    CHECK(seen[0].exited && seen[0].left == 3);
+    CHECK(seen[0].exited && seen[0].left == (as_processes ? 3 : 5));
     CHECK(strstr(seen[0].left_text, port));
     CHECK(strstr(seen[0].left_text, "/dev/shm/litter-"));
+    CHECK(as_processes || strstr(seen[0].left_text, "System V semaphore set "));
+    CHECK(as_processes || strstr(seen[0].left_text, "System V message queue "));
     CHECK(strstr(seen[0].left_text, "spawn_node_prog"));
     RUN(1, "ask", "localhost", "1", "1"); /* fails, and leaves nothing */
     AWAIT(seen[1].leftovers);

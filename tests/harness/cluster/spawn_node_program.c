@@ -12,6 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -137,8 +140,13 @@ static int unheard(const char *node, const char *port) {
     return poll(&p, 1, 1000) == 0 ? 0 : fail("an answer came");
 }
 
-/* litter end|wait PORT: leaves a process, a port and a file in shared memory behind, or tells the
- * harness that they are there and waits with them. */
+/* What a node that shares the host's IPC namespace would leave to the host. */
+static bool make_system_v(void) {
+    return semget(IPC_PRIVATE, 1, 0600) >= 0 && msgget(IPC_PRIVATE, 0600) >= 0;
+}
+
+/* litter end|all|wait PORT: leaves a process, a port and a file in shared memory behind, with all
+ * semaphores and a queue too, or tells the harness that they are there and waits with them. */
 static int litter(const char *how, const char *port) {
     int ready[2];
     char byte, name[64];
@@ -148,7 +156,8 @@ static int litter(const char *how, const char *port) {
     if (fork() == 0) {
         setsid();
         int fd = listen_at(atoi(port)), shm = open(name, O_CREAT | O_WRONLY, 0600);
-        if (fd < 0 || shm < 0 || write(ready[1], "x", 1) != 1)
+        bool made = strcmp(how, "all") != 0 || make_system_v();
+        if (fd < 0 || shm < 0 || !made || write(ready[1], "x", 1) != 1)
             _exit(1);
         for (;;)
             pause();

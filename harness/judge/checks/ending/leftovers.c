@@ -39,7 +39,8 @@ static void describe(char *out, size_t size, const struct record *count) {
     } else if ((first = json_first(record_get(count, "ports")))) {
         snprintf(out, size, "port %lld still open", (long long)json_i64(first, 0));
     } else if ((first = json_first(record_get(count, "shm")))) {
-        snprintf(out, size, "shared memory %s", json_string(first, "?"));
+        const char *name = json_string(first, "?"); /* a path, or it says itself what it is */
+        snprintf(out, size, "%s%s", *name == '/' ? "shared memory " : "", name);
     } else {
         first = json_first(record_get(count, "cgroups"));
         snprintf(out, size, "%s%s", first ? "cgroup " : "", json_string(first, ""));
@@ -66,7 +67,8 @@ static void judge_agent(const struct trial *t, struct finding *f, const struct a
                          a->node, left);
             return;
         }
-        finding_fail(f, broken, "no process, port, shared memory or cgroup in the node",
+        finding_fail(f, broken,
+                     "no process, port, shared memory, semaphore, queue or cgroup in the node",
                      "on %s: %s", a->node, left);
         finding_prove(f, count->seq);
     } else if (!node_went_with_it(t->history, a) && f->status != FINDING_UNKNOWN) {
@@ -93,10 +95,12 @@ static bool judge(const struct trial *t, struct finding *f) {
 
 const struct check check_leftovers = {
     .name = "leftovers",
-    .summary = "no process, port, shared memory or cgroup outlives its agent",
+    .summary = "no process, port, shared memory, semaphore, queue or cgroup outlives its agent",
     .text = "The harness counts inside the node, after the agent has ended (also when it was "
             "killed) and before the node is taken down. A training process that lives on holds its "
-            "accelerators and writes into the next job's checkpoints.",
+            "accelerators and writes into the next job's checkpoints. System V's segments, "
+            "semaphores and message queues are counted where a node has an IPC namespace of its "
+            "own: where nodes are processes nobody can tell whose they are.",
     .example = "rankquake run scenarios/restart/agent-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(KERNEL),
