@@ -353,6 +353,8 @@ void output_last_words(struct output_reader *o, pid_t pid) {
     lines_drain(w->file);
     if (w->pending >= 0)
         record_step(w, w->pending);
+    else if (*w->loss && w->step >= 0)
+        record_step(w, w->step); /* a bar tells the last step before the line with its loss */
     w->ended_ns = clock_monotonic_ns();
     w->ended = true;
     close_oldest(o);

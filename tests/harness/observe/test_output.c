@@ -141,6 +141,16 @@ static void test_a_step_that_is_printed_again_is_one_step(void **state) {
     stage_free(s);
 }
 
+/* As the bar of a Trainer does it: no step comes behind the last loss. */
+static void test_a_loss_behind_the_last_step_is_told_with_it(void **state) {
+    (void)state;
+    struct stage *s = stage_new(PLAIN);
+    put(s, 0, "step 1\nloss 3\nstep 2\nloss 2\n");
+    output_last_words(s->output, WORKER);
+    assert_told(s, WORKER, "step 1, step 2 at 3, step 2 at 2");
+    stage_free(s);
+}
+
 static void test_what_a_worker_says_by_events_is_not_taken_from_its_output(void **state) {
     (void)state;
     struct stage *s = stage_new(PLAIN);
@@ -263,6 +273,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines_become_events_of_their_worker),
         cmocka_unit_test(test_a_step_that_is_printed_again_is_one_step),
+        cmocka_unit_test(test_a_loss_behind_the_last_step_is_told_with_it),
         cmocka_unit_test(test_what_a_worker_says_by_events_is_not_taken_from_its_output),
         cmocka_unit_test(test_the_file_of_a_node_that_comes_back_is_followed_once),
         cmocka_unit_test(test_what_comes_after_the_end_of_a_worker_is_no_event),
