@@ -44,6 +44,8 @@
  *             before t; without why, and by more than HISTORY_AWAY_NS: it was away
  *             scarce {what: memory-limit|processes|memory, limit, used, why}   a limit of the host
  *             may have been in the job's way; why: a sentence that names it
+ *             given {node, env, cwd, ..}   what the node's launcher is given when it is started: the
+ *             fields of the kernel's record of that name
  *             health {left:[text..], complete, cpu_ns}   after the last node is down; on the host;
  *             cpu_ns: of the harness itself
  *
@@ -53,6 +55,11 @@
  *             store-start {node, pid}   store-exit {node, pid, code|signal}
  *             fault-evidence {id, n, what}   leftovers {node, processes:[{pid,name}], ports:[n..],
  *             shm:[path..], cgroups:[path..]}   counted inside the node after its agent ended
+ *             given {node, pid, env:{NAME: mark}, cwd, fds:[[number, what]..], umask, blocked:
+ *             [signal..], ignored:[signal..], limits:{name: [soft, hard]}, nice, policy,
+ *             oom_score_adj, cgroup, leads_group, leads_session, terminal | error}   what the worker
+ *             was given whose worker-start follows; mark: equal for equal values of one run, and
+ *             nobody finds the value by it; fds: those that an exec leaves open; -1: unlimited
  *             usage {node, pid, round, rss, fds}   what an agent holds when a round is complete
  *             listening {node, port, round, found:[{local, remote?, state: listen|connected}]} what
  *             had MASTER_PORT at an end on the nodes of a round, when its group had formed

@@ -15,7 +15,10 @@
 #define NODE        MUST("node", TEXT)
 #define WHO         NODE, MUST("pid", INT)
 #define FAULT       MUST("id", TEXT), F("n", INT)
-#define ENDED       ONE("code", INT), ONE("signal", INT)
+#define INHERITED                                                                                  \
+    F("umask", INT), F("blocked", LIST), F("ignored", LIST), F("limits", MAP), F("nice", INT),     \
+        F("policy", INT), F("oom_score_adj", INT), F("cgroup", TEXT)
+#define ENDED ONE("code", INT), ONE("signal", INT)
 
 const struct history_kind history_kinds[] = {
     {SOURCE_HARNESS, "control", "what the control run gave",
@@ -34,6 +37,8 @@ const struct history_kind history_kinds[] = {
     {SOURCE_HARNESS, "fault-recovered", "what lasted was ended", FIELDS(FAULT)},
     {SOURCE_HARNESS, "fault-unfelt", "nothing showed that it was felt, and what may be the reason",
      FIELDS(FAULT, F("on", TEXT), MUST("why", TEXT))},
+    {SOURCE_HARNESS, "given", "what a node's launcher is given when it is started",
+     FIELDS(NODE, MUST("env", MAP), F("cwd", TEXT), INHERITED)},
     {SOURCE_HARNESS, "health", "what is left on the host after the last node is down",
      FIELDS(MUST("left", LIST), MUST("complete", BOOL), F("cpu_ns", INT))},
     {SOURCE_HARNESS, "interrupted", "somebody ended the run, or its time was up",
@@ -78,6 +83,10 @@ const struct history_kind history_kinds[] = {
      FIELDS(MUST("at", TEXT), F("round", INT), F("devices", LIST), F("open", LIST), F("nodes", MAP),
             F("error", TEXT), F("took_ns", INT))},
     {SOURCE_KERNEL, "fault-evidence", "a fault was felt", FIELDS(FAULT, F("what", TEXT))},
+    {SOURCE_KERNEL, "given",
+     "what a worker was given: names of variables, each with a mark for its value",
+     FIELDS(WHO, ONE("env", MAP), ONE("error", TEXT), F("cwd", TEXT), F("fds", LIST),
+            F("leads_group", BOOL), F("leads_session", BOOL), F("terminal", BOOL), INHERITED)},
     {SOURCE_KERNEL, "leftovers", "what is left in a node after its agent has ended",
      FIELDS(NODE, MUST("processes", LIST), MUST("ports", LIST), MUST("shm", LIST),
             MUST("cgroups", LIST))},

@@ -8,6 +8,7 @@
 #include "base/sys/descriptors.h"
 #include "base/sys/file.h"
 #include "base/sys/process.h"
+#include "harness/observe/given.h"
 #include "harness/observe/pidfds.h"
 #include "scenarios/jobs/rankquake.h"
 
@@ -27,6 +28,9 @@ enum { DESCENT_MAX = 8 }; /* generations between a worker and the process that s
  * over: its sends fail then, which costs it nothing, and it counts what was lost. */
 enum { MESSAGES_A_WINDOW = 2000 };
 static const int64_t WINDOW_NS = 250000000;
+
+/* What so many workers were given is read; of more it would make the harness late. */
+enum { GIVEN_MAX = 1024 };
 
 struct event_client {
     struct list link;
@@ -58,6 +62,8 @@ struct observer {
     struct loop_source *again; /* the end of the window of somebody who sends too much */
     void (*on_end)(void *arg, pid_t pid);
     void *on_end_arg;
+    struct given_key key;
+    int given; /* so many have been read */
 };
 
 /* ---- the page ---- */
@@ -310,6 +316,7 @@ struct observer *observer_new(struct loop *l, struct recorder *rec, const char *
     *o = (struct observer){
         .loop = l, .rec = rec, .page_fd = -1, .probe_dev = st.st_dev, .probe_ino = st.st_ino};
     list_init(&o->clients);
+    given_key_draw(&o->key);
     o->again = loop_timer(l, on_again, o);
     o->pidfds = pidfds_new(l, rec, &exit_sources_of_host, on_worker_ended, o);
     if (page_new(o, err) < 0)
@@ -330,6 +337,26 @@ struct observer *observer_free(struct observer *o) {
     return NULL;
 }
 
+/* Until it has its page rankprobe waits, so that what it was given stands still. */
+static void record_given(struct event_client *c) {
+    struct observer *o = c->owner;
+    if (o->given++ >= GIVEN_MAX)
+        return;
+    struct json_writer *w = recorder_begin(o->rec, clock_monotonic_ns(), SOURCE_KERNEL, "given");
+    json_put_string(w, "node", c->node);
+    json_put_i64(w, "pid", c->pid);
+    given_put(w, &o->key, c->pid);
+    recorder_end(o->rec, NULL);
+}
+
+void observer_record_planned(struct observer *o, const char *node, pid_t parent,
+                             const char *const *env, const char *cwd) {
+    struct json_writer *w = recorder_begin(o->rec, clock_monotonic_ns(), SOURCE_HARNESS, "given");
+    json_put_string(w, "node", node);
+    given_put_planned(w, &o->key, parent, env, cwd);
+    recorder_end(o->rec, NULL);
+}
+
 void observer_connect(struct observer *o, const char *node, int fd, pid_t pid) {
     struct event_client *c = mem_new(struct event_client);
     *c = (struct event_client){.owner = o, .node = node, .fd = fd, .pid = pid, .pidfd = -1};
@@ -338,6 +365,8 @@ void observer_connect(struct observer *o, const char *node, int fd, pid_t pid) {
     if (c->probe) /* once it has its page it may start, end and be reaped before it is served */
         c->pidfd = peer_pidfd(fd, pid);
     c->worker = worker_of(o, pid);
+    if (c->probe)
+        record_given(c);
     c->source = loop_fd(o->loop, fd, LOOP_READ, on_readable, c);
     list_append(&o->clients, &c->link);
     descriptors_send(fd, "P", 1, &o->page_fd, 1, MSG_DONTWAIT);

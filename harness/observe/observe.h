@@ -44,6 +44,11 @@ struct observer *observer_free(struct observer *o); /* NULL is allowed; returns 
  */
 void observer_connect(struct observer *o, const char *node, int fd, pid_t pid);
 
+/* Records what the program of a node will be given, before it is started (given.h): `parent` starts
+ * it. */
+void observer_record_planned(struct observer *o, const char *node, pid_t parent,
+                             const char *const *env, const char *cwd);
+
 /* The bit of a kind of event, "step"; kinds that have none of their own share that of "other". */
 uint32_t observer_kind(const char *name);
 

@@ -31,6 +31,13 @@ static int open_log(struct engine *e, const struct plan_node *p, const char *log
                              err);
 }
 
+/* The first process of the node starts it. */
+static void record_planned(struct engine *e, struct node *n, const struct program *prog) {
+    struct target first;
+    node_target(n, &first);
+    observer_record_planned(e->observer, node_plan(n)->name, first.pid, prog->env, prog->cwd);
+}
+
 static int run_program(struct engine *e, struct node *n, struct err *err) {
     const struct plan_node *p = node_plan(n);
     const struct job_spec *job = &e->plan->scenario->job;
@@ -74,6 +81,8 @@ static int run_program(struct engine *e, struct node *n, struct err *err) {
     prog.env = device_env(&e->arena, e->plan, p,
                           arena_printf(&e->arena, "%s/%s", e->spec->folder->path, logs),
                           programs_env(&e->arena, own ? job : &none, bin, &places, more));
+    if (!p->is_store)
+        record_planned(e, n, &prog);
     return node_run(n, &prog, err);
 }
 

@@ -18,6 +18,7 @@
     X(exactly_once)                                                                                \
     X(exits)                                                                                       \
     X(fired)                                                                                       \
+    X(given)                                                                                       \
     X(goodput)                                                                                     \
     X(grace)                                                                                       \
     X(harness_health)                                                                              \
