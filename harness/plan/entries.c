@@ -145,13 +145,36 @@ static void check_kind(struct checker *c, const struct planned_entry *pa) {
                                                                      : " the store");
 }
 
+/* Whether b may be about the node: only one that names another, by its number or by what serves the
+ * store, surely is not. */
+static bool may_mean(const struct checker *c, const struct timeline_entry *b, int node) {
+    const char *host = scenario_store_host(c->s);
+    if (b->on.what == TARGET_STORES)
+        return host && atoi(host + 1) == node;
+    if (b->on.rack)
+        return c->s->cluster.rack_of && c->s->cluster.rack_of[node] == b->on.rack;
+    return b->on.pick != PICK_NAMED || atoi(b->on.node + 1) == node;
+}
+
+/* Of a node that is on nothing else can be started: what ends it must have had its moment, so it
+ * does not wait for this start itself. */
+static bool may_end(const struct checker *c, const struct timeline_entry *b,
+                    const struct timeline_entry *start, int node) {
+    const struct fault *f = c->plan->entries[b - c->s->timeline].fault;
+    if (!f || !fault_has(f, EFFECTS_TAKE_AGENT) || !may_mean(c, b, node))
+        return false;
+    for (int i = b->when.after; i >= 0; i = c->s->timeline[i].when.after)
+        if (&c->s->timeline[i] == start && start->times == TIMES_N && start->times_n == 1)
+            return false;
+    return true;
+}
+
 /* A node that is on stays on unless something ends it, one that is off stays off unless started. */
 static void check_power(struct checker *c, const struct timeline_entry *a, int node) {
     bool on = node < c->s->cluster.start, changes = false;
     for (size_t i = 0; i < c->plan->entries_n; i++) {
-        const struct fault *f = c->plan->entries[i].fault;
-        changes |=
-            f && (on ? fault_has(f, EFFECTS_TAKE_AGENT) : is_join(c->plan->entries[i].entry));
+        const struct timeline_entry *b = c->plan->entries[i].entry;
+        changes |= on ? may_end(c, b, a, node) : b->fault && is_join(b);
     }
     if (on && is_start(a) && !changes)
         diagnostics_add(c->d, a->on.place,

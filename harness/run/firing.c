@@ -172,7 +172,10 @@ static size_t choose(struct run_entry *a, const struct planned_entry *pa,
         return 0;
     }
     if (!n)
-        entry_fail(a, "its target matched nothing that was alive when the trigger came true");
+        entry_fail(a, fault_has(pa->fault, EFFECT_STARTS_NODE)
+                          ? "its target was on already when the trigger came true: only a node "
+                            "that is off can be started"
+                          : "its target matched nothing that was alive when the trigger came true");
     return n;
 }
 

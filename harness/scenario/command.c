@@ -395,11 +395,12 @@ static int read_worker(struct parse *p, bool launched) {
         words++;
     const char **run = arena_array(p->arena, const char *, words + 4);
     bool script = str_ends(v[0], ".py");
+    p->out->by_python = launched && !p->no_python && !p->out->rankrun;
     if (p->module) {
         run[n++] = "-m";
     } else if (launched && p->no_python && script) {
         run[n++] = "env"; /* a program, whatever its name */
-    } else if (launched && !p->no_python && !script && !p->out->rankrun) {
+    } else if (p->out->by_python && !script) {
         run[n++] = "python3";
         run[n++] = "-u";
     } else if (!launched && script) {
@@ -425,6 +426,21 @@ static void settle(struct parse *p) {
     c->notes = p->notes;
 }
 
+/* "/venv/bin/python3 -X dev" of "/venv/bin/python3 -X dev -m torch.distributed.run", and what
+ * stands before it. */
+static const char *const *python_of(struct arena *a, const char *const *launcher, size_t words) {
+    size_t n = words;
+    for (size_t i = 0; i < words && n == words; i++)
+        if (is_python(launcher[i]))
+            n = i + 1 + python_flags(launcher + i + 1);
+    if (n >= words)
+        return NULL;
+    const char **v = arena_array(a, const char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        v[i] = launcher[i];
+    return v;
+}
+
 static int parse(struct parse *p) {
     if (!*p->next)
         return err_say(p->err, -EINVAL, "no command");
@@ -445,6 +461,7 @@ static int parse(struct parse *p) {
     for (size_t i = 0; i < n; i++)
         launcher[i] = *p->next++;
     p->out->launcher = launcher;
+    p->out->python = python_of(p->arena, launcher, n);
     r = read_options(p);
     return r ? r : read_worker(p, true);
 }

@@ -15,6 +15,9 @@
 struct command {
     const char *const *launcher; /* the words that start it, NULL-ended; NULL: the command names
                                     none, so rankrun starts it */
+    const char *const *python;   /* those that name the interpreter of the launcher, and so of its
+                                  scripts, NULL-ended; NULL: none is named */
+    bool by_python;              /* the launcher gives what it runs to an interpreter */
     bool rankrun;                /* they are rankrun's, or there are none */
     bool has_nnodes, standalone;
     int min_nodes, max_nodes;

@@ -56,6 +56,28 @@ static int choose_nodes(const struct command *c, const struct generate_overrides
     return 0;
 }
 
+/* What the typed launcher would have run a script with stays its interpreter when another launcher
+ * takes its place, which would look for one of its own. */
+static const char *const *run_under(struct arena *a, const struct command *c,
+                                    const char *launcher) {
+    size_t words = 0, python = 0, n = 0;
+    while (c->run[words])
+        words++;
+    while (c->python && c->python[python])
+        python++;
+    if (!launcher || !python || !c->by_python)
+        return c->run;
+    bool script = str_eq(c->run[0], "-m") || str_ends(c->run[0], ".py"); /* else it is named */
+    const char **run = arena_array(a, const char *, python + words + 2);
+    for (size_t i = 0; i < python; i++)
+        run[n++] = c->python[i];
+    if (script)
+        run[n++] = "-u";
+    for (size_t i = !script; i < words; i++)
+        run[n++] = c->run[i];
+    return run;
+}
+
 int generate(struct arena *a, const struct command *c, const struct generate_overrides *w,
              struct generated *ret, struct err *err) {
     struct notes notes = {.arena = a, .v = arena_array(a, const char *, NOTES_MAX)};
@@ -64,6 +86,7 @@ int generate(struct arena *a, const struct command *c, const struct generate_ove
     if (r)
         return r;
     d.workers = w->workers ? w->workers : c->workers ? c->workers : 1;
+    d.run = run_under(a, c, w->launcher);
     d.max_restarts = c->max_restarts;
     if (c->max_restarts < 0) {
         d.max_restarts = 3;
@@ -141,8 +164,10 @@ static void put_launcher(const struct generated *d, struct buf *out) {
 
 void generate_text(const struct generated *d, struct buf *out) {
     const struct command *c = d->command;
-    buf_printf(out, "cluster: {nodes: %d%s}\n", d->nodes + d->spare,
-               c->etcd ? ", store: etcd" : "");
+    buf_printf(out, "cluster: {nodes: %d", d->nodes + d->spare);
+    if (d->spare) /* it stays off until it is needed */
+        buf_printf(out, ", start: %d", d->nodes);
+    buf_puts(out, c->etcd ? ", store: etcd}\n" : "}\n");
     put_launcher(d, out);
     buf_printf(out, "job:\n  nnodes: \"%d:%d\"\n", d->min_nodes, d->nodes);
     if (d->workers != 1)
@@ -157,7 +182,7 @@ void generate_text(const struct generated *d, struct buf *out) {
     put_map(out, "  rdzv_conf", c->conf, c->conf_n);
     if (c->args[0])
         put_list(out, "  launcher_args", c->args);
-    put_list(out, "  run", c->run);
+    put_list(out, "  run", d->run);
     put_map(out, "  env", c->env, c->env_n);
     if (d->undone)
         buf_puts(out, "  writes: undone\n");

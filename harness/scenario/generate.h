@@ -14,9 +14,10 @@ struct generate_overrides {
 /* The cluster that a command is tried on. */
 struct generated {
     const struct command *command;
-    const char *launcher; /* the one asked for; NULL: the command's */
-    int nodes;            /* that the job has */
-    int min_nodes;        /* nodes, when the job cannot shrink */
+    const char *launcher;   /* the one asked for; NULL: the command's */
+    const char *const *run; /* job.run, NULL-ended: the command's, by the interpreter it names */
+    int nodes;              /* that the job has */
+    int min_nodes;          /* nodes, when the job cannot shrink */
     int workers, max_restarts;
     bool undone;              /* what it writes where it was started is gone after each run */
     bool spare;               /* one more node stands by for the one that is lost */

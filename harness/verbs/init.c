@@ -3,9 +3,12 @@
 
 #include "base/str.h"
 #include "base/sys/file.h"
+#include "base/sys/folder.h"
 #include "harness/play/suite.h"
+#include "harness/scenario/pattern.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* A scenario is judged by what the job shows; here is what it could show, and what could be done to
@@ -39,27 +42,98 @@ struct moment {
     struct generate_moment at;
 };
 
-/* The steps that another expression has found are none that this file could wait for. */
-static struct generate_run run_of(const struct control *c, bool other) {
-    struct generate_run run = suite_generate_run(c);
-    if (other && !run.told) {
-        run.first_step = run.last_step = -1;
-        run.steps_ns = 0;
+/* Takes the steps that the expression finds in a line of what the control run has printed. */
+static void take_step(const struct pattern *p, const char *line, struct generate_run *run) {
+    struct pattern_value v[PATTERN_VALUES_MAX];
+    char text[24];
+    int64_t step;
+    if (!pattern_match(p, line, v) || !v[0].at || v[0].len >= sizeof(text))
+        return;
+    snprintf(text, sizeof(text), "%.*s", (int)v[0].len, v[0].at);
+    if (!str_to_i64(text, 0, INT64_MAX / 2, &step))
+        return;
+    run->first_step = run->first_step < 0 || step < run->first_step ? step : run->first_step;
+    run->last_step = step > run->last_step ? step : run->last_step;
+}
+
+static void look_into(const struct folder *logs, const char *name, const struct pattern *p,
+                      struct generate_run *run) {
+    enum { LOG_MAX = 64 << 20 };
+    BUF_FINI struct buf text = {0};
+    if (folder_read(logs, name, LOG_MAX, &text, NULL) != 0)
+        return;
+    char *save = NULL;
+    for (char *line = strtok_r(text.data, "\r\n", &save); line;
+         line = strtok_r(NULL, "\r\n", &save))
+        take_step(p, line, run);
+}
+
+/* What the expression would have found in the control run, where its logs are still there. */
+static void look_for_steps(const struct control *c, const char *expression,
+                           struct generate_run *run) {
+    struct folder dir;
+    TEXTS_FINI struct texts nodes = {0};
+    if (!*c->made || folder_open(&dir, c->made, NULL) != 0)
+        return;
+    struct pattern *p = pattern_new(expression, NULL);
+    folder_list(&dir, "logs", NULL, &nodes, NULL);
+    for (size_t i = 0; p && i < nodes.n; i++) {
+        TEXTS_FINI struct texts logs = {0};
+        BUF_FINI struct buf at = {0};
+        buf_printf(&at, "logs/%s", nodes.v[i]);
+        folder_list(&dir, buf_str(&at), NULL, &logs, NULL);
+        for (size_t k = 0; k < logs.n; k++) {
+            BUF_FINI struct buf name = {0};
+            buf_printf(&name, "logs/%s/%s", nodes.v[i], logs.v[k]);
+            look_into(&dir, buf_str(&name), p, run);
+        }
     }
+    pattern_free(p);
+    folder_close(&dir);
+}
+
+/* The steps that another expression has found are none that this file could wait for. */
+static struct generate_run run_of(const struct control *c, bool other, const char *expression) {
+    struct generate_run run = suite_generate_run(c);
+    if (!other || run.told)
+        return run;
+    run.first_step = run.last_step = -1;
+    run.steps_ns = 0;
+    if (expression)
+        look_for_steps(c, expression, &run);
+    if (run.last_step >= 0)
+        run.steps_ns = run.train_ns;
     return run;
 }
 
+/* Where steps are read and none is known, the first one surely comes. */
 static struct moment find_moment(const struct typed *t, struct arena *a) {
     struct moment m = {.at.time_ns = 20000000000};
     struct control c;
+    struct diagnostics d = {0};
+    struct scenario *s = typed_load(t, t->sets, &d);
+    const struct observed *steps = s ? scenario_observes(s, "step") : NULL;
     if (typed_find_control(t, suite_bin(a), &c, &m.other)) {
-        m.run = run_of(&c, m.other);
+        m.run = run_of(&c, m.other, steps ? steps->pattern : NULL);
         m.kept = generate_moment(&m.run, &m.at, NULL);
     }
+    if (steps && !m.at.by_step) {
+        m.kept = false;
+        m.at = (struct generate_moment){.by_step = true, .step = 1};
+    }
+    scenario_free(s);
+    diagnostics_fini(&d);
     return m;
 }
 
 static void put_moment(const struct moment *m, struct buf *out) {
+    if (!m->kept && m->at.by_step) {
+        buf_puts(out, "# No control run of this command is kept that has shown which steps are "
+                      "made, so it is the\n# first one that is surely told: write one about two "
+                      "fifths of the way. Where `rankquake try`\n# has run with the same "
+                      "options, init writes that.\n");
+        return;
+    }
     if (!m->kept) {
         buf_puts(out, "# No control run of this command is kept that is long enough, so the "
                       "time is a guess. It\n# counts from when all workers have started and must "

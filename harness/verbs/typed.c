@@ -100,8 +100,12 @@ bool typed_find_control(const struct typed *t, const char *bin, struct control *
     bool same = find_folder(t, t->sets, bin, "control", dir, sizeof(dir)) &&
                 control_read(dir, ret, NULL) == 0;
     *ret_other = !same;
-    return same || (find_folder(t, NULL, bin, "tried", dir, sizeof(dir)) &&
-                    control_read(dir, ret, NULL) == 0);
+    static const char *const kinds[] = {"tried", "control"}; /* of try, and of a file of init's */
+    bool found = same;
+    for (size_t i = 0; i < 2 && !found; i++)
+        found = find_folder(t, NULL, bin, kinds[i], dir, sizeof(dir)) &&
+                control_read(dir, ret, NULL) == 0;
+    return found;
 }
 
 void typed_keep_control(const struct typed *t, const char *bin, const struct control *c) {

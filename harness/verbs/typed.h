@@ -22,8 +22,8 @@ void typed_put(const struct typed *t, struct buf *out);
 struct scenario *typed_load(const struct typed *t, const char *const *sets, struct diagnostics *d);
 
 /* The control run that was kept of the very same job with what the sets say; else, with
- * *ret_other, the one that `try` has kept of this command with other sets: it tells how long the
- * job takes, but not what a job observed otherwise would show. `bin` is the folder of our programs.
+ * *ret_other, the one that `try` or a `run` of what init wrote has kept of this command with other
+ * sets: it tells how long the job takes, but not what a job observed otherwise would show. `bin` is the folder of our programs.
  * False: neither. */
 bool typed_find_control(const struct typed *t, const char *bin, struct control *ret,
                         bool *ret_other);

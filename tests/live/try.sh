@@ -45,9 +45,14 @@ END
 expect init 0 'checks it' "$rq" init --out job.yaml -- rankrun --nproc-per-node 2 bash job.sh
 expect 'init again' 64 'is there already; --force' "$rq" init --out job.yaml -- bash job.sh
 expect 'what init writes' 0 'valid' "$rq" lint job.yaml
+echo pass >x.py
 expect 'init with what try takes' 0 'step: "epoch ([0-9]+)"' "$rq" init --observe step='epoch ([0-9]+)' --set job.checkpoint.dir=ckpt \
     -- rankrun --nproc-per-node 2 bash job.sh
 cp said observed.yaml
+grep -q 'step: 1, hold: false' said || fail 'init with steps of which none is known: not at the first'
+expect 'init with a spare' 0 'cluster: {nodes: 3, start: 2}' "$rq" init -- rankrun --nnodes 2 bash job.sh
+expect 'init with an interpreter' 0 'run: [/usr/bin/python3, -u, x.py]' "$rq" init --launcher rankrun \
+    -- /usr/bin/python3 -m torch.distributed.run x.py
 expect 'what init writes with it' 0 'valid' "$rq" lint observed.yaml
 expect 'init with a wrong expression' 64 'rankquake init: --observe step: ' "$rq" init --observe step='([0-9+' -- bash job.sh
 for id in hang loss dark join; do
@@ -57,6 +62,8 @@ for id in hang loss dark join; do
 done
 sed -E 's/time: [0-9]+m?s/time: 1s/' job.yaml >soon.yaml
 expect 'run of it' 0 'passed' "$rq" run soon.yaml
+expect 'init after a run, with steps' 0 'step 4 of 8' "$rq" init --observe step='epoch ([0-9]+)' -- rankrun --nproc-per-node 2 bash job.sh
+grep -q 'step: 4, hold: false' said || fail 'init after a run, with steps: not at a step that it has made'
 expect 'run with another command' 0 'passed' "$rq" run soon.yaml -- WORD=x rankrun --nnodes 7 sh -c 'test "$WORD" = x && sleep 3'
 said | grep -q "are as the scenario says" || fail 'run -- CMD: not said what is not used'
 

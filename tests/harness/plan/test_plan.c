@@ -147,6 +147,10 @@ static const struct refused {
     {LINE("fault: node-kill, on: n2"), "4:45: n2 is off and no node-start switches it on\n"},
     {LINE("fault: node-start, on: n0"), "4:46: n0 is on from the beginning and nothing switches it "
                                         "off, so it cannot be started\n"},
+    {LINE("id: k, fault: node-kill, on: n1") "  - {when: {after: k}, fault: node-start, on: n0}\n",
+     "5:47: n0 is on from the beginning and nothing switches it off, so it cannot be started\n"},
+    {LINE("id: s, fault: node-start, on: n0") "  - {when: {after: s}, fault: node-kill, on: n0}\n",
+     "4:53: n0 is on from the beginning and nothing switches it off, so it cannot be started\n"},
     {LINE("fault: node-kill, on: workers"),
      "4:45: node-kill cannot be aimed at workers; it takes nodes (n0, node of rank 0)\n"},
     {LINE("fault: agent-kill, on: rank 0"),

@@ -143,6 +143,48 @@ static void test_so_many_nodes_that_one_can_be_lost(void **state) {
     arena_fini(&t.arena);
 }
 
+static void test_a_spare_node_is_off_until_it_is_needed(void **state) {
+    (void)state;
+    struct tried t = make("torchrun --nnodes 2 t.py", NULL);
+    struct scratch x;
+    load_base(&t, &x);
+    assert_int_equal(x.s->cluster.nodes, 3);
+    assert_int_equal(x.s->cluster.start, 2);
+    scratch_drop(&x);
+    arena_fini(&t.arena);
+}
+
+static void test_another_launcher_keeps_the_interpreter_that_was_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *typed, *launcher, *run;
+    } rows[] = {
+        {"/v/bin/python3 -m torch.distributed.run t.py -x", "rankrun", "/v/bin/python3 -u t.py -x"},
+        {"/v/bin/python3 -X dev -m torch.distributed.run -m pkg", "rankrun",
+         "/v/bin/python3 -X dev -u -m pkg"},
+        {"uv run python -m torch.distributed.run t", "rankrun", "uv run python -u t"},
+        {"/v/bin/python3 /v/bin/torchrun t.py", "rankrun", "/v/bin/python3 -u t.py"},
+        {"/v/bin/python3 -m torch.distributed.run --no-python ./j", "rankrun", "./j"},
+        {"/v/bin/python3 -m torch.distributed.run --no-python python3 -u j", "rankrun",
+         "python3 -u j"},
+        {"/v/bin/python3 -m torch.distributed.run t.py", NULL, "t.py"},
+        {"torchrun t.py", "rankrun", "t.py"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct generate_overrides w = {.launcher = rows[i].launcher};
+        struct tried t = make(rows[i].typed, &w);
+        char **run = str_split(&t.arena, rows[i].run, ' ', NULL);
+        struct scratch x;
+        size_t n = 0;
+        load_base(&t, &x);
+        for (; run[n]; n++)
+            assert_string_equal(x.s->job.run[n], run[n]);
+        assert_null(x.s->job.run[n]);
+        scratch_drop(&x);
+        arena_fini(&t.arena);
+    }
+}
+
 static void test_what_the_command_leaves_open_is_said(void **state) {
     (void)state;
     struct tried t = make("torchrun t.py", NULL);
@@ -337,6 +379,8 @@ int main(void) {
         cmocka_unit_test(test_every_scenario_of_every_command_loads_and_can_be_planned),
         cmocka_unit_test(test_the_words_of_the_command_come_back),
         cmocka_unit_test(test_so_many_nodes_that_one_can_be_lost),
+        cmocka_unit_test(test_a_spare_node_is_off_until_it_is_needed),
+        cmocka_unit_test(test_another_launcher_keeps_the_interpreter_that_was_named),
         cmocka_unit_test(test_what_the_command_leaves_open_is_said),
         cmocka_unit_test(test_the_moment_follows_from_the_undisturbed_run),
         cmocka_unit_test(test_few_steps_are_struck_between_the_first_and_the_last),
