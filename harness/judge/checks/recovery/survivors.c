@@ -4,15 +4,54 @@
 
 #include "base/str.h"
 
+#include <signal.h>
+
 static const char broken[] =
     "Survivors: when a worker has failed, the others of its round are ended at once.";
 
 static const int64_t GRACE_NS = 30000000000;
+/* For the word to reach all agents, and for the kernel to end what was killed. */
+static const int64_t TOLD_NS = 3000000000;
 
-/* A launcher's own time for its workers, and the scenario's for an end. */
-static int64_t bound_ns(const struct scenario *s) {
-    int64_t own = check_grace_ns(s, true);
-    return (s->limits.grace_ns ? s->limits.grace_ns : GRACE_NS) + (own < 0 ? GRACE_NS : own);
+static bool reaches_beyond_workers(const struct incident *in) {
+    for (size_t k = 0; k < in->targets_n; k++)
+        if (!str_eq(in->targets[k].what, "worker"))
+            return true;
+    return in->targets_n == 0;
+}
+
+/* What else had happened by then, so that the launcher may be busy with it, or first find out by
+ * silence that somebody is gone: a fault reached further than workers, or agents came and went. */
+static bool was_disturbed(const struct trial *t, const struct worker *failed, int64_t to_ns) {
+    for (size_t i = 0; i < t->incidents->n; i++) {
+        const struct incident *in = t->incidents->v[i];
+        if (in->fired && in->fired_ns <= to_ns && reaches_beyond_workers(in) &&
+            (!in->recovered || in->recovered_ns >= failed->start_ns))
+            return true;
+    }
+    history_each(r, t->history) {
+        bool went = record_is(r, "agent-exit") && r->t_ns <= failed->exit_ns;
+        bool came = record_is(r, "agent-start") && r->t_ns <= to_ns;
+        if (r->source == SOURCE_KERNEL && (went || came) && r->t_ns >= failed->start_ns)
+            return true;
+    }
+    return false;
+}
+
+/* One that ended on SIGTERM was told to, perhaps, and by a change of members. */
+static int64_t own_ns(const struct scenario *s, const struct worker *failed) {
+    return check_grace_ns(s, failed->exit_signal != SIGTERM);
+}
+
+/* A launcher's own time for its workers, and where more is wrong than a worker's failure, or what
+ * is promised is not known, the scenario's for an end. */
+static int64_t bound_ns(const struct trial *t, const struct worker *failed, int64_t to_ns) {
+    int64_t own = own_ns(t->scenario, failed), set = t->scenario->limits.grace_ns;
+    int64_t most = (set ? set : GRACE_NS) + (own < 0 ? GRACE_NS : own);
+    if (own < 0 || own + TOLD_NS > most || history_is_simulated(t->history) ||
+        was_disturbed(t, failed, to_ns))
+        return most;
+    return own + TOLD_NS;
 }
 
 /* Of a node that is cut off, stands still or is gone nothing is asked in this time: the next round
@@ -38,14 +77,14 @@ static int64_t last_seen_ns(const struct history *h) {
 struct survivors_tally {
     int rounds;
     int64_t longest_ns;
-    int64_t bound_ns, last_seen_ns; /* of the run */
+    int64_t last_seen_ns; /* of the run */
 };
 
 static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *failed,
                          const struct worker *w, struct survivors_tally *tally) {
     int64_t from = w->start_ns > failed->exit_ns ? w->start_ns : failed->exit_ns;
-    int64_t bound = tally->bound_ns;
     int64_t until = w->exit_ns ? w->exit_ns : tally->last_seen_ns;
+    int64_t bound = bound_ns(t, failed, until);
     int64_t took = until > from ? until - from : 0;
     bool in_time = took <= bound;
     if (in_time && (!w->exit_ns || took <= tally->longest_ns))
@@ -91,8 +130,7 @@ static bool judge_round(const struct trial *t, struct finding *f, const struct r
 }
 
 static bool judge(const struct trial *t, struct finding *f) {
-    struct survivors_tally tally = {.bound_ns = bound_ns(t->scenario),
-                                    .last_seen_ns = last_seen_ns(t->history)};
+    struct survivors_tally tally = {.last_seen_ns = last_seen_ns(t->history)};
     if (!check_sees_rounds(t, f))
         return false;
     for (size_t i = 0; i < t->rounds->n; i++)
@@ -108,10 +146,13 @@ static bool judge(const struct trial *t, struct finding *f) {
 const struct check check_survivors = {
     .name = "survivors",
     .summary = "when a worker has failed, the others of its round do not linger",
-    .text = "From the first worker of a round that ends otherwise than with 0, all others must "
-            "have ended within limits.grace and the launcher's own time for its workers: they wait "
-            "in a collective for somebody who is gone, and pay for it. Under semantics: torchrun "
-            "those of the same node. Of a node that was cut off or stood still nothing is asked.",
+    .text =
+        "From the first worker of a round that ends otherwise than with 0, all others must "
+        "have ended within the launcher's own time for its workers and 3 s: they wait in a "
+        "collective for somebody who is gone, and pay for it. Where a fault is about a node, an "
+        "agent or the network, where agents came or went, or where the launcher's time is not "
+        "known, limits.grace takes the place of the 3 s. Under semantics: torchrun "
+        "those of the same node. Of a node that was cut off or stood still nothing is asked.",
     .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(KERNEL) | SOURCES(PROBE) | SOURCES(WIRE),
