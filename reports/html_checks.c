@@ -53,11 +53,15 @@ void html_checks(struct html *h) {
     static const enum finding_status order[] = {FINDING_FAIL, FINDING_UNKNOWN, FINDING_PASS,
                                                 FINDING_SKIP};
     const struct verdict *v = h->run->verdict;
-    BUF_FINI struct buf lost = {0};
+    BUF_FINI struct buf lost = {0}, loud = {0};
     story_lost(v, &lost);
+    story_loud(v, &loud);
     html_put(h, "<section id=\"checks\">\n<h2>Checks</h2>\n");
     if (lost.len) {
         html_put(h, "<p>%s</p>\n", buf_str(&lost));
+    }
+    if (loud.len) {
+        html_put(h, "<p>Beware: %s</p>\n", buf_str(&loud));
     }
     html_put(h, "<ul class=\"checks\">\n");
     for (size_t k = 0; k < sizeof(order) / sizeof(*order); k++)

@@ -87,6 +87,10 @@ static int render(const struct recorded_run *run, const struct report_style *sty
     story_lost(v, &text);
     if (text.len)
         put_property(out, "fewer", buf_str(&text));
+    buf_clear(&text);
+    story_loud(v, &text);
+    if (text.len)
+        put_property(out, "beware", buf_str(&text));
     buf_puts(out, "  </properties>\n");
     for (size_t i = 0; i < v->n; i++)
         put_case(out, run, &v->v[i]);

@@ -117,6 +117,14 @@ void story_lost(const struct verdict *v, struct buf *out) {
                        finding_status_name(v->v[i].status));
 }
 
+void story_loud(const struct verdict *v, struct buf *out) {
+    for (size_t i = 0; i < v->n; i++) {
+        const struct finding *f = &v->v[i];
+        if (f->loud && (f->status == FINDING_PASS || f->status == FINDING_SKIP))
+            buf_printf(out, "%s%s: %s", out->len ? "; " : "", f->check, f->seen);
+    }
+}
+
 void story_command(const struct recorded_run *run, struct buf *out) {
     const char *file = story_run_text(run, "file");
     int64_t seed = run->history->n ? record_i64(run->history->records[0], "seed", 1) : 1;

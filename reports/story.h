@@ -20,6 +20,9 @@ void story_targets(const struct incident *i, struct buf *out);
 /* "2 checks that were answered in runs/x are not now: ranks (unknown), model (skip)"; nothing when
  * no check was lost. */
 void story_lost(const struct verdict *v, struct buf *out);
+/* "model: ...; lost_work: ...": what passed or was not asked, and is to be told first all the same.
+ */
+void story_loud(const struct verdict *v, struct buf *out);
 /* The command that does the same again. */
 void story_command(const struct recorded_run *run, struct buf *out);
 /* A field of the history's first record, "" when it is not there. */

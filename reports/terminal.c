@@ -36,6 +36,13 @@ static void put_lost(struct page *p, const struct verdict *v) {
     put_labelled(p, "fewer", INK_DOUBT, buf_str(&text));
 }
 
+/* Nor is what passed, or was not asked, and may yet be the worst of the run. */
+static void put_loud(struct page *p, const struct verdict *v) {
+    BUF_FINI struct buf text = {0};
+    story_loud(v, &text);
+    put_labelled(p, "beware", INK_DOUBT, buf_str(&text));
+}
+
 static void put_headline(struct page *p, const struct recorded_run *run,
                          const struct finding *first) {
     int code = run->verdict->exit_code;
@@ -108,6 +115,7 @@ static void put_first(struct page *p, const struct recorded_run *run) {
     }
     put_headline(p, run, f);
     put_lost(p, run->verdict);
+    put_loud(p, run->verdict);
 }
 
 /* ---- checks ---- */

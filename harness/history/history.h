@@ -78,9 +78,10 @@
  *             node; data: all but the store's and MASTER_PORT's; cut_to: dropped by a partition
  *             on the way to that node; delayed_to: passed on late)
  *
- *   disk      checkpoints {round, dir, newest, complete:[{step, round, path}], damaged:[{path,
- *             why}], error?}   read when the last worker of `round` has ended (round 0: before the
- *             first); error: job.checkpoint.complete gave no answer
+ *   disk      checkpoints {round, dir, newest, complete:[{step, round, path, model?}], damaged:
+ *             [{path, why}], error?}   read when the last worker of `round` has ended (round 0:
+ *             before the first); model: SHA-256 of the weights that lie there, of ranktrain's
+ *             format; error: job.checkpoint.complete gave no answer
  *
  *   probe     worker-start {node, pid, argv0, env:{NAME:value}}   worker-exec {node, pid}
  *             exec-failed {node, pid, error}

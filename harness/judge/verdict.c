@@ -472,6 +472,8 @@ void verdict_json(const struct verdict *v, struct json_writer *w, const char *ke
         json_end_array(w);
         if (f->lost)
             json_put_bool(w, "lost", true);
+        if (f->loud)
+            json_put_bool(w, "loud", true);
         json_end_object(w);
     }
     json_end_array(w);

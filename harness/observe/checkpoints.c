@@ -21,8 +21,9 @@ struct checkpoint {
     char name[64];
     char seen[65]; /* what its files looked like: see fingerprint */
     int64_t step, round;
-    char why[256]; /* "": complete */
-    bool there;    /* in the listing being read */
+    char why[256];  /* "": complete */
+    char model[65]; /* SHA-256 of its weights, where its manifest names a model; "" */
+    bool there;     /* in the listing being read */
 };
 
 struct checkpoints {
@@ -52,11 +53,12 @@ struct checkpoints *checkpoints_free(struct checkpoints *c) {
 
 /* ---- verifying one ---- */
 
+/* hex: its checksum, as it was read. */
 static int verify_file(const struct folder *dir, const char *in, const struct json *file,
-                       struct err *err) {
+                       char hex[65], struct err *err) {
     const char *name = json_get_string(file, "name", "");
     const char *wanted = json_get_string(file, "sha256", "");
-    char path[PATH_MAX], hex[65];
+    char path[PATH_MAX];
     if (!*name || strchr(name, '/'))
         return err_say(err, -EBADMSG, "its manifest lists a file without a proper name");
     snprintf(path, sizeof(path), "%s/%s", in, name);
@@ -82,10 +84,14 @@ static int verify_manifest(struct checkpoint *c, const struct folder *dir, const
     const struct json *files = json_get(m, "files");
     if (!json_first(files))
         return err_say(err, -EBADMSG, "its manifest lists no files");
+    bool names_model = *json_get_string(m, "model", "");
     json_each(f, files) {
-        int r = verify_file(dir, c->name, f, err);
+        char hex[65];
+        int r = verify_file(dir, c->name, f, hex, err);
         if (r < 0)
             return r;
+        if (names_model && str_eq(json_get_string(f, "name", ""), "weights.f32"))
+            str_copy(c->model, sizeof(c->model), hex);
     }
     return 0;
 }
@@ -95,6 +101,7 @@ static void verify(struct checkpoint *c, const struct folder *dir) {
     BUF_FINI struct buf text = {0};
     ARENA_FINI struct arena a = {0};
     struct err err = {0};
+    c->model[0] = '\0';
     snprintf(path, sizeof(path), "%s/manifest.json", c->name);
     int r = folder_read(dir, path, MANIFEST_MAX, &text, &err);
     const struct json *m = r == 0 ? json_parse(&a, buf_str(&text), text.len, &err) : NULL;
@@ -191,6 +198,8 @@ static void put_one(struct json_writer *w, const struct checkpoint *k) {
     json_put_string(w, "path", k->name);
     if (k->why[0])
         json_put_string(w, "why", k->why);
+    else if (k->model[0])
+        json_put_string(w, "model", k->model);
     json_end_object(w);
 }
 

@@ -20,5 +20,7 @@ struct checkpoints *checkpoints_free(struct checkpoints *c); /* NULL is allowed;
 void checkpoints_refresh(struct checkpoints *c);
 
 /* Reads the directory and puts into the open object: dir, newest (a step, -1: none complete),
- * complete:[{step, round, path}], damaged:[{path, why}]. A directory that is not there is empty. */
+ * complete:[{step, round, path, model?}], damaged:[{path, why}]. model is the SHA-256 of the weights
+ * as they were read here, where the manifest names a model. A directory that is not there is empty.
+ */
 void checkpoints_put(struct checkpoints *c, struct json_writer *w);

@@ -39,6 +39,19 @@ static void test_a_good_run_begins_with_its_name_and_ends_with_the_command(void 
     forget(&t);
 }
 
+/* No weights can be read there: that the models are equal is the job's word alone. */
+static void test_what_passed_by_the_word_of_the_job_is_told_below_the_headline(void **state) {
+    (void)state;
+    static const char *const names[] = {"terminal", "junit", "html"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        struct told t;
+        tell(&t, "worker-killed", none, names[i], (struct report_style){0});
+        assert_non_null(strcasestr(buf_str(&t.text), "beware"));
+        assert_non_null(strstr(buf_str(&t.text), "word alone, as no weights of the last step"));
+        forget(&t);
+    }
+}
+
 static void test_a_bad_run_begins_with_four_lines(void **state) {
     (void)state;
     struct told t;
@@ -265,6 +278,7 @@ static void test_the_table_is_in_alphabetical_order(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_good_run_begins_with_its_name_and_ends_with_the_command),
+        cmocka_unit_test(test_what_passed_by_the_word_of_the_job_is_told_below_the_headline),
         cmocka_unit_test(test_a_bad_run_begins_with_four_lines),
         cmocka_unit_test(test_the_last_words_of_the_worker_that_failed_are_told),
         cmocka_unit_test(test_an_open_question_is_told_as_one),

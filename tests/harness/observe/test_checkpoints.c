@@ -87,6 +87,25 @@ static void test_the_newest_complete_one_is_found(void **state) {
     expect(20, 2, 0);
 }
 
+/* What is told is what was read, whatever the manifest says; who names no model has none. */
+static void test_a_manifest_that_names_a_model_has_its_weights_told(void **state) {
+    (void)state;
+    struct arena a = {0};
+    struct checkpoints *c = checkpoints_new(dir, NULL);
+    char manifest[512];
+    checkpoint("step-00000010", 10, "abc", 3);
+    checkpoint("step-00000020", 20, "abc", 3);
+    snprintf(manifest, sizeof(manifest),
+             "{\"format\":\"ranktrain-checkpoint\",\"step\":20,\"model\":\"copied\","
+             "\"files\":[{\"name\":\"weights.f32\",\"bytes\":3,\"sha256\":\"%s\"}]}",
+             ABC);
+    write_file("step-00000020", "manifest.json", manifest);
+    json_each(one, json_get(read_it(c, &a), "complete")) assert_string_equal(
+        json_get_string(one, "model", ""), json_get_i64(one, "step", 0) == 20 ? ABC : "");
+    checkpoints_free(c);
+    arena_fini(&a);
+}
+
 static void test_a_flipped_byte_makes_it_damaged(void **state) {
     (void)state;
     checkpoint("step-00000010", 10, "abc", 3);
@@ -195,6 +214,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         T(test_a_directory_that_is_not_there_is_empty),
         T(test_the_newest_complete_one_is_found),
+        T(test_a_manifest_that_names_a_model_has_its_weights_told),
         T(test_a_flipped_byte_makes_it_damaged),
         T(test_a_cut_off_file_makes_it_damaged),
         T(test_a_missing_manifest_or_file_makes_it_damaged),

@@ -105,6 +105,12 @@ static bool tell_all_lost(struct finding *f, const struct worker *w, const struc
         record_text(disk, "dir"), *torn ? ", damaged: " : "", torn);
 }
 
+/* "Resuming at epoch 5" behind a complete epoch 4 names the one that comes next, and makes it. */
+static bool says_next(const struct rounds *rs, const struct worker *w, int64_t newest) {
+    return rs->printed && newest > 0 && w->resume_step == newest + 1 &&
+           w->first_step == w->resume_step;
+}
+
 /* disk: the last look before its round; NULL: there was none. */
 static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *w,
                          const struct record *disk) {
@@ -127,7 +133,7 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
             w->rank, w->node, w->round);
     }
     int64_t newest = newest_complete(disk);
-    if (w->resume_step == newest)
+    if (w->resume_step == newest || says_next(t->rounds, w, newest))
         return true;
     if (!check_knows_checkpoints(t))
         return tell_unrecognised(f, w, disk);
@@ -185,7 +191,8 @@ const struct check check_resume_step = {
     .text = "When the last worker of a round is dead, the harness reads the checkpoint directory "
             "itself and notes what is complete. What the job says about where it resumed must "
             "agree with that, on every rank. It knows ranktrain's format; of any other, "
-            "job.checkpoint.complete must say what is complete, else a resume is left open.",
+            "job.checkpoint.complete must say what is complete, else a resume is left open. Who "
+            "prints the step that comes next, and makes it, goes on from the one before.",
     .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(DISK) | SOURCES(JOB) | SOURCES(PROBE),

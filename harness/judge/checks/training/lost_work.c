@@ -176,7 +176,14 @@ static bool counts_anew(const struct trial *t, const struct lost_work_loss *l) {
 /* What was asked for is answered, if only by what is not known. */
 static bool tell_unseen(const struct trial *t, struct finding *f, const struct lost_work_loss *l) {
     const struct expect *e = &t->scenario->expect;
-    if (!e->lost_steps && !e->lost_ns)
+    bool asked = e->lost_steps || e->lost_ns;
+    f->loud = l->round;
+    if (!asked && l->round)
+        return finding_skip(f,
+                            "nothing was resumed, as far as the job says: round %d began with step "
+                            "%lld, as the job had begun, after step %lld had been made",
+                            l->round, (long long)l->from + 1, (long long)l->made);
+    if (!asked)
         return finding_skip(f, "nothing was resumed, as far as the job says");
     if (t->rounds->n < 2)
         return finding_pass(f, "there was one round, and no step was made again");
@@ -220,6 +227,7 @@ struct lost_work_sum {
 
 static bool pass_sum(struct finding *f, const struct lost_work_sum *sum) {
     char nothing[80] = "";
+    f->loud = sum->nothing;
     if (sum->nothing)
         snprintf(nothing, sizeof(nothing), "; round %d began from nothing", sum->nothing);
     return finding_pass(f, "%lld step%s made again in %d resume%s, %.2f s of work%s",

@@ -270,6 +270,7 @@ static const struct {
     {"fired", SOURCES(PROBE) | SOURCES(JOB)}, /* the kernel felt it, or the wire */
     {"harness_health", ~0u},                  /* it counts what there is */
     {"job_ran", SOURCES(PROBE)},              /* its workers were seen to end */
+    {"model", SOURCES(DISK)}, /* the weights that lie there come on top, and are missed aloud */
     {"observed", ~0u},
     {"one_device", SOURCES(JOB)}, /* what the job says of its device comes on top */
     /* Without steps a round goes on when its workers have started. */

@@ -122,6 +122,36 @@ static void test_what_is_not_asked_for_is_skipped(void **state) {
     assert_found(ask("resume_step", &s, none), FINDING_SKIP, "names no directory");
 }
 
+#define SAVED "\"path\":\"step-00000008\""
+
+/* What a worker names is compared with what it has saved, whether anybody asked for models or not.
+ * What cannot be compared is told aloud. */
+static void test_a_model_that_was_saved_is_compared_unasked(void **state) {
+    (void)state;
+    static const struct edit mine[] = {{"checkpoints", SAVED, SAVED,
+                                        SAVED
+                                        ",\"model\":\"3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f"
+                                        "3f3f3f3f3f3f3f3f3f3f3f3f\""},
+                                       {0}},
+                             zeros[] = {{"checkpoints", SAVED, SAVED, SAVED ",\"model\":\"00\""},
+                                        {0}},
+                             other[] = {{"\"control\",", NULL, "\"model\":\"3f", "\"model\":\"4f"},
+                                        mine[0],
+                                        {0}};
+    struct scenario s = planted_scenario("worker-killed");
+    s.expect = (struct expect){.outcome = OUTCOME_SUCCEEDED};
+    struct finding f = ask("model", &s, mine);
+    assert_found(f, FINDING_PASS, "as it lies on disk");
+    assert_false(f.loud);
+    f = ask("model", &s, none);
+    assert_found(f, FINDING_SKIP, "the job's word alone");
+    assert_true(f.loud);
+    f = ask("model", &s, other);
+    assert_found(f, FINDING_PASS, "in the control run it is another: say expect.model");
+    assert_true(f.loud);
+    assert_found(ask("model", &s, zeros), FINDING_FAIL, "rank 0 on n0 names model 3f3f");
+}
+
 static void test_lost_work_may_be_bounded_in_steps_or_in_time(void **state) {
     (void)state;
     static const struct edit all[] = {{"\"resume\"", "\"pid\":12", "\"step\":4", "\"step\":3"},
@@ -159,6 +189,24 @@ static void test_lost_work_that_was_bounded_is_never_skipped(void **state) {
     assert_found(ask("lost_work", &s, far), FINDING_FAIL, "round 2 made 6 steps again");
     assert_found(ask("lost_work", &s, unclear), FINDING_UNKNOWN, "either it began from nothing");
     assert_found(ask("lost_work", &s, silent), FINDING_UNKNOWN, "no later round said");
+}
+
+/* Nobody bounded it, and all was made again: no failure, and not to be overlooked. */
+static void test_a_round_that_begins_anew_is_told_aloud(void **state) {
+    (void)state;
+    static const struct edit far[] = {{"\"kind\":\"control\"", NULL, "\"loss\":32.5",
+                                       "\"last_step\":8"},
+                                      FROM_NOTHING,
+                                      {0}},
+                             unclear[] = {FROM_NOTHING, {0}};
+    struct scenario s = planted_scenario("printed-steps");
+    assert_false(ask("lost_work", &s, none).loud);
+    struct finding f = ask("lost_work", &s, far);
+    assert_found(f, FINDING_PASS, "round 2 began from nothing");
+    assert_true(f.loud);
+    f = ask("lost_work", &s, unclear);
+    assert_found(f, FINDING_SKIP, "round 2 began with step 1, as the job had begun, after step 6");
+    assert_true(f.loud);
 }
 
 static void test_restarts_may_be_a_range(void **state) {
@@ -496,8 +544,10 @@ int main(void) {
         cmocka_unit_test(test_world_sizes_match_in_order_with_stars_and_tails),
         cmocka_unit_test(test_who_comes_back_fills_no_round_that_is_over),
         cmocka_unit_test(test_what_is_not_asked_for_is_skipped),
+        cmocka_unit_test(test_a_model_that_was_saved_is_compared_unasked),
         cmocka_unit_test(test_lost_work_may_be_bounded_in_steps_or_in_time),
         cmocka_unit_test(test_lost_work_that_was_bounded_is_never_skipped),
+        cmocka_unit_test(test_a_round_that_begins_anew_is_told_aloud),
         cmocka_unit_test(test_restarts_may_be_a_range),
         cmocka_unit_test(test_an_expected_failure_is_a_pass_and_a_success_is_not),
         cmocka_unit_test(test_a_job_whose_agents_are_all_told_to_leave_is_stopped),
