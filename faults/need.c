@@ -1,7 +1,7 @@
 #include "faults/need.h"
 
 #include "base/sys/file.h"
-#include "faults/mechanism/connect_watch.h"
+#include "faults/mechanism/call_watch.h"
 #include "faults/mechanism/seize.h"
 #include "faults/mechanism/socket_cut.h"
 
@@ -47,7 +47,7 @@ int fault_needs_check(unsigned needs, struct err *err) {
                        "in namespaces");
     int r = needs & FAULT_NEEDS_SILENCE ? socket_cut_check(err) : 0;
     if (r == 0 && needs & FAULT_NEEDS_SILENCE)
-        r = connect_watch_check(err);
+        r = call_watch_check(err);
     return r == 0 && needs & FAULT_NEEDS_TRACE ? try_seize(err) : r;
 }
 

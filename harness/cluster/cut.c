@@ -3,7 +3,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/sys/file.h"
-#include "faults/mechanism/connect_watch.h"
 #include "faults/mechanism/socket_cut.h"
 #include "faults/mechanism/wire_rules.h"
 #include "harness/cluster/census.h"
@@ -31,20 +30,12 @@ struct cut_answer {
     struct wire_counters v[];
 };
 
-struct watcher {
-    struct cut *cut;
-    struct node *node;
-    int fd;
-    struct loop_source *source;
-};
-
 struct cut {
     struct cluster *cluster;
     struct list held, answers;
     struct loop_source *on_answer;
     unsigned char bootstrap[65536 / 8];
     uint64_t closed[CLUSTER_NODES_MAX][CLUSTER_NODES_MAX]; /* counted at sockets that are let go */
-    struct watcher *watchers;
 };
 
 /* ---- who hears whom ---- */
@@ -189,23 +180,17 @@ void cut_let_die(struct cut *k, struct node *n) {
     }
 }
 
-static void unwatch(struct watcher *w) {
-    w->source = loop_source_free(w->source);
-    file_close(&w->fd);
-}
-
 void cut_forget(struct cut *k, struct node *n) {
     list_each_safe(it, next, &k->held) {
         struct held *h = list_entry(it, struct held, link);
         if (h->to == n->port || h->from == n->port)
             let_go(k, h, h->to != n->port);
     }
-    unwatch(&k->watchers[n->port]);
 }
 
 /* ---- connections to come ---- */
 
-static void on_call(struct cut *k, struct node *n, const struct connect_call *call) {
+void cut_call(struct cut *k, struct node *n, const struct watched_call *call) {
     struct held like = {.to = n->port};
     struct err err;
     uint16_t port;
@@ -215,30 +200,11 @@ static void on_call(struct cut *k, struct node *n, const struct connect_call *ca
     if (!is_closed(k, like.from, like.to, like.plane) &&
         !is_closed(k, like.to, like.from, like.plane))
         return;
-    int r = hold(k, call->pid, call->fd, &like);
+    int r = hold(k, call->pid, (int)call->args[0], &like);
     if (r == 0 || needs_no_cut(r))
         return;
     err_set(&err, r, "silence a new connection of %s (process %d)", n->plan->name, (int)call->pid);
     cluster_failed(k->cluster, &err);
-}
-
-static void on_watch(void *arg, int fd, int what) {
-    struct watcher *w = arg;
-    struct connect_call call;
-    int r = connect_watch_next(fd, &call);
-    if (r > 0) {
-        on_call(w->cut, w->node, &call);
-        connect_watch_pass(fd, call.id);
-    } else if (r < 0) {
-        unwatch(w);
-    }
-}
-
-void cut_watch(struct cut *k, struct node *n, int fd) {
-    struct watcher *w = &k->watchers[n->port];
-    unwatch(w);
-    *w = (struct watcher){.cut = k, .node = n, .fd = fd};
-    w->source = loop_fd(k->cluster->loop, fd, LOOP_READ, on_watch, w);
 }
 
 /* ---- counting ---- */
@@ -291,10 +257,7 @@ static void on_answer(void *arg, int64_t now_ns) {
 
 struct cut *cut_new(struct cluster *c) {
     struct cut *k = mem_new(struct cut);
-    k->watchers = mem_array(struct watcher, c->nodes_n);
     k->cluster = c;
-    for (size_t i = 0; i < c->nodes_n; i++)
-        k->watchers[i].fd = -1;
     list_init(&k->held);
     list_init(&k->answers);
     k->on_answer = loop_timer(c->loop, on_answer, k);
@@ -304,15 +267,12 @@ struct cut *cut_new(struct cluster *c) {
 struct cut *cut_free(struct cut *k) {
     if (!k)
         return NULL;
-    for (size_t i = 0; i < k->cluster->nodes_n; i++)
-        unwatch(&k->watchers[i]);
     list_each_safe(it, next, &k->held) let_go(k, list_entry(it, struct held, link), true);
     list_each_safe(at, after, &k->answers) {
         list_remove(at);
         free(list_entry(at, struct cut_answer, link));
     }
     loop_source_free(k->on_answer);
-    free(k->watchers);
     free(k);
     return NULL;
 }

@@ -3,6 +3,7 @@
  * the TCP sockets of the nodes' processes (faults/mechanism/socket_cut.h). */
 #pragma once
 
+#include "faults/mechanism/call_watch.h"
 #include "harness/cluster/parts.h"
 
 struct cut *cut_new(struct cluster *c);
@@ -15,8 +16,8 @@ void cut_let_die(struct cut *k, struct node *n);
 void cut_forget(struct cut *k, struct node *n);
 /* Traffic with this port belongs to the bootstrap plane from now on. */
 void cut_bootstrap(struct cluster *c, uint16_t port);
-/* Takes the descriptor of a connect_watch of what runs in the node. */
-void cut_watch(struct cut *k, struct node *n, int fd);
+/* Something in the node is about to connect, and waits. */
+void cut_call(struct cut *k, struct node *n, const struct watched_call *call);
 /* Whether the plan has a fault that cuts: only then the nodes' connections are watched. */
 bool cut_is_planned(const struct cluster *c);
 /* Counters as they are now, told on the loop's next turn, and that they have been told: packets

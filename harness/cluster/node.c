@@ -28,12 +28,14 @@ struct node *node_new(struct cluster *c, const struct plan_node *plan, int port)
                        .control = -1,
                        .listener = -1,
                        .diag = -1,
+                       .watch = -1,
                        .program = PROCESS_NONE};
     n->disk = mem_printf("%s/%s", c->scratch, plan->name);
     return n;
 }
 
 static void close_all(struct node *n) {
+    calls_watch(n, -1);
     n->on_control = loop_source_free(n->on_control);
     n->on_listener = loop_source_free(n->on_listener);
     n->on_end = loop_source_free(n->on_end);
@@ -85,6 +87,7 @@ static int say_setup(struct node *n, struct err *err) {
     struct json_writer w = say(&text, "setup");
     json_put_string(&w, "name", n->plan->name);
     json_put_bool(&w, "privileged", n->cluster->plan->scenario->cluster.privileged);
+    json_put_i64(&w, "watch", calls_planned(n));
     n->cluster->isolation->put_setup(n, &w);
     return say_send(n, &text, &w, NULL, 0, err);
 }
@@ -200,8 +203,7 @@ static void on_started(struct node *n, struct message *m) {
     n->asked = false;
     n->program.pidfd = message_take_fd(m, 0);
     n->program.pid = n->program.pidfd >= 0 ? process_pid_of(n->program.pidfd) : 0;
-    if (n->cluster->isolation->started)
-        n->cluster->isolation->started(n, m);
+    calls_watch(n, message_take_fd(m, 1));
     if (n->cluster->cb.program_started)
         n->cluster->cb.program_started(n->cluster->arg, n, n->program.pid, n->program.pidfd);
 }

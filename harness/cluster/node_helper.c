@@ -8,10 +8,12 @@
 #include "base/sys/process.h"
 #include "base/sys/rights.h"
 #include "faults/fault.h"
+#include "faults/mechanism/call_watch.h"
 #include "harness/cluster/cluster.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +32,8 @@ struct helper {
     int control;
     struct process program;
     bool privileged; /* the program keeps the rights of whoever started the harness */
+    unsigned watch;  /* the kinds of call of the program that are watched; 0: none */
+    int watched;     /* its watch, until the harness has it; -1: none */
     bool settling;   /* the program has ended, its leftovers are not counted yet */
     struct loop_source *on_settle, *on_notice;
     const struct habitat *habitat;
@@ -112,6 +116,7 @@ static void on_setup(struct helper *h, struct message *m) {
     mode_t callers = umask(022); /* what is made here is for every user of the node */
     h->habitat = habitat_of(json_get_string(m->json, "isolation", ""));
     h->privileged = json_get_bool(m->json, "privileged", false);
+    h->watch = (unsigned)json_get_i64(m->json, "watch", 0);
     if (h->habitat->setup(m->json, &err) != 0 || send_ready(h, &err) != 0)
         broken(h, &err);
     umask(callers);
@@ -150,6 +155,65 @@ static int give_up_rights(void *arg) {
     return r ? r : rights_drop(rights_of_programs);
 }
 
+/* The very last: from here on the child waits for whoever watches it. */
+struct watched_child {
+    const struct process_spawn *inner;
+    int to;
+    unsigned kinds;
+};
+
+static int begin_watched(void *arg) {
+    const struct watched_child *w = arg;
+    int r = w->inner->in_child ? w->inner->in_child(w->inner->in_child_arg) : 0;
+    r = r ? r : call_watch_install(w->to, w->kinds);
+    close(w->to);
+    return r;
+}
+
+/* Its exec, and the report of one that fails, are calls like others: they are let go on here. */
+static int spawn_attended(struct helper *h, const struct process_spawn *s, int ends[2],
+                          struct err *err) {
+    int report[2] = {-1, -1};
+    struct process_failure failure = {0};
+    int r = process_report_pipe(report);
+    if (r)
+        return err_set(err, r, "make a pipe");
+    r = process_spawn_reporting(s, report[1], 0, &h->program, err);
+    file_close(&report[1]);
+    file_close(&ends[1]);
+    if (r == 0) {
+        struct pollfd sent = {.fd = ends[0], .events = POLLIN};
+        while (poll(&sent, 1, -1) < 0 && errno == EINTR)
+            ;
+        h->watched = call_watch_take(ends[0]);
+        call_watch_attend(h->watched, report[0]);
+    }
+    if (r == 0 && read(report[0], &failure, sizeof(failure)) == sizeof(failure)) {
+        process_reap(&h->program, -1, NULL);
+        process_close(&h->program);
+        file_close(&h->watched);
+        r = err_set(err, failure.code, "execute %s", s->argv[0]);
+    }
+    file_close(&report[0]);
+    return r;
+}
+
+static int spawn_watched(struct helper *h, struct process_spawn *s, struct err *err) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return err_set(err, -errno, "make a socket pair");
+    const struct process_spawn inner = *s;
+    struct watched_child child = {.inner = &inner, .to = ends[1], .kinds = h->watch};
+    s->in_child = begin_watched;
+    s->in_child_arg = &child;
+    s->keep = &ends[1];
+    s->keep_n = 1;
+    int r = spawn_attended(h, s, ends, err);
+    file_close(&ends[0]);
+    file_close(&ends[1]);
+    return r;
+}
+
 static int start_program(struct helper *h, struct message *m, struct err *err) {
     const char *cwd = json_get_string(m->json, "cwd", "/");
     FILE_CLOSE int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -173,7 +237,7 @@ static int start_program(struct helper *h, struct message *m, struct err *err) {
         s.in_child = give_up_rights;
         s.in_child_arg = &inner;
     }
-    return process_spawn(&s, &h->program, err);
+    return h->watch ? spawn_watched(h, &s, err) : process_spawn(&s, &h->program, err);
 }
 
 static void on_run(struct helper *h, struct message *m) {
@@ -183,9 +247,9 @@ static void on_run(struct helper *h, struct message *m) {
     } else if (start_program(h, m, &err) == 0) {
         h->settling = false;
         loop_timer_off(h->on_settle);
-        FILE_CLOSE int more = h->habitat->started ? h->habitat->started() : -1;
         answer(h, "started");
-        answer_send(h, (int[]){h->program.pidfd, more}, more >= 0 ? 2 : 1);
+        answer_send(h, (int[]){h->program.pidfd, h->watched}, h->watched >= 0 ? 2 : 1);
+        file_close(&h->watched);
         return;
     }
     json_put_string(answer(h, "failed"), "why", err.msg);
@@ -297,7 +361,7 @@ static void on_message(void *arg, int fd, int what) {
 }
 
 int node_helper_run(int control, struct err *err) {
-    struct helper h = {.control = control, .program = PROCESS_NONE};
+    struct helper h = {.control = control, .program = PROCESS_NONE, .watched = -1};
     h.loop = loop_new(err);
     if (!h.loop)
         return err->code;

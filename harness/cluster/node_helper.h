@@ -5,18 +5,18 @@
  * node with it.
  *
  * Messages (channel.h), in the order of a node's life; paths are the host's:
- *   harness  setup {name, isolation, privileged, hosts, keep:[path..], dirs:[path..],
+ *   harness  setup {name, isolation, privileged, watch, hosts, keep:[path..], dirs:[path..],
  *                   root: {dir, show:[path..], programs, libraries:[name=path..], name_servers,
  *                   home}, seal: {root, writable:[path..]}}
- *            or, for processes, setup {name, isolation, privileged, dir, addr, by_proc,
- *                   watch}
+ *            or, for processes, setup {name, isolation, privileged, watch, dir, addr, by_proc}
+ *            watch: the kinds of call of the program that are watched, as enum call_kind
  *            by_proc: the job finds RANKQUAKE_EVENTS by way of the helper's /proc
  *            privileged: the program keeps all rights, and there is no `seal`
  *   helper   ready, with the listener of RANKQUAKE_EVENTS and, in namespaces, a sock_diag socket
  *            and the network namespace
  *   harness  net {addr, prefix}    when eth0 is there        helper  net {}    in namespaces only
  *   harness  run {argv, env, cwd, log}
- *   helper   started {} with a pidfd and, for `watch`, a connect_watch | failed {why}; then exited
+ *   helper   started {} with a pidfd and, for `watch`, a call_watch | failed {why}; then exited
  *            {status}; then, when nothing lives any more but after a second at the latest,
  *            leftovers {found}
  *   harness  fault {token, fault, recover, kind, name, args:{..}, seed} with the target's pidfd
@@ -57,10 +57,9 @@ struct habitat {
     /* A descriptor to be told of by `noticed` when it can be read; -1: none. May be NULL. */
     int (*notice)(void);
     void (*noticed)(void);
-    /* The program is about to start, and has: -1, or a descriptor that goes with `started`. May be
-     * NULL. What `starting` has done in the child is done before the program loses its rights. */
+    /* The program is about to start. May be NULL. What it has done in the child is done before the
+     * program loses its rights. */
     void (*starting)(struct process_spawn *s, bool privileged);
-    int (*started)(void);
     void (*put_sockets)(struct json_writer *w, uint16_t port);
     void (*put_leftovers)(struct json_writer *w);
     void (*end)(void); /* the socket has closed: what the kernel does not take along. May be NULL */

@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "base/sys/file.h"
 #include "base/sys/rights.h"
-#include "faults/mechanism/connect_watch.h"
 #include "harness/cluster/parts.h"
 #include "harness/cluster/shm_watch.h"
 
@@ -14,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 /* After SIGKILL only a process that hangs in the kernel takes longer. */
@@ -24,9 +22,8 @@ static const int64_t end_wait_ns = 5000000000;
 static struct {
     char name[64], addr[64];
     int shm;
-    bool watch, by_proc, privileged;
-    int watch_ends[2]; /* the program sends its watch through one to the other */
-} self = {.shm = -1, .watch_ends = {-1, -1}};
+    bool by_proc, privileged;
+} self = {.shm = -1};
 
 /* ---- what is its own ---- */
 
@@ -87,7 +84,6 @@ static int setup(const struct json *json, struct err *err) {
     const char *dir = json_get_string(json, "dir", "/");
     str_copy(self.name, sizeof(self.name), json_get_string(json, "name", "node"));
     str_copy(self.addr, sizeof(self.addr), json_get_string(json, "addr", ""));
-    self.watch = json_get_bool(json, "watch", false);
     self.by_proc = json_get_bool(json, "by_proc", false);
     if (chdir(dir) != 0)
         return err_set(err, -errno, "go to %s", dir);
@@ -120,27 +116,12 @@ static void noticed(void) {
 /* Its processes are among all others of the host's: one kill(-1) would end the user's session, as
  * root the machine. */
 static int confine_me(void *arg) {
-    int r = self.privileged ? 0 : rights_confine_signals(self.by_proc);
-    if (r || self.watch_ends[1] < 0)
-        return r;
-    r = connect_watch_install(self.watch_ends[1]);
-    close(self.watch_ends[1]);
-    return r;
+    return self.privileged ? 0 : rights_confine_signals(self.by_proc);
 }
 
 static void starting(struct process_spawn *s, bool privileged) {
-    file_close(&self.watch_ends[0]);
-    file_close(&self.watch_ends[1]);
     self.privileged = privileged;
     s->in_child = confine_me;
-    if (!self.watch || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, self.watch_ends) != 0)
-        return;
-    s->keep = &self.watch_ends[1];
-    s->keep_n = 1;
-}
-
-static int started(void) {
-    return self.watch ? connect_watch_take(self.watch_ends[0]) : -1;
 }
 
 /* Whose a file is can be seen as long as somebody has it open. */
@@ -158,7 +139,6 @@ const struct habitat habitat_processes = {
     .notice = notice,
     .noticed = noticed,
     .starting = starting,
-    .started = started,
     .put_sockets = put_sockets,
     .put_leftovers = put_leftovers,
     .end = end,

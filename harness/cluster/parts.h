@@ -31,7 +31,6 @@ struct isolation_ops {
     /* The helper has arranged the node: what is missing is brought on its way, or the node is on.
      */
     int (*ready)(struct node *n, struct message *m, struct err *err);
-    void (*started)(struct node *n, struct message *m); /* its program; may be NULL */
     void (*kill)(struct node *n);   /* every process at once; the helper's end follows */
     void (*ended)(struct node *n);  /* its helper has */
     void (*forget)(struct node *n); /* its sockets: what holds on to a life that is over */
@@ -71,6 +70,8 @@ struct node {
     int diag; /* kept after the node's end, to destroy the sockets it left; keeps its network */
     struct loop_source *on_control, *on_listener, *on_end, *on_late;
     struct process program;
+    int watch; /* of the calls of its program that wait for us; -1: none */
+    struct loop_source *on_watch;
 };
 
 /* The wire as the harness sees it: its process and its socket. */
@@ -133,6 +134,11 @@ void node_failed(struct node *n, struct err *err);
 int node_say_net(struct node *n, struct err *err);  /* eth0 is there */
 void node_up(struct node *n);                       /* it is on: told to whom it concerns */
 void node_wired(struct node *n, const char *error); /* the wire's answer to wire_link_add_port */
+
+/* Which kinds of call the plan wants to see of this node, as enum call_kind. */
+unsigned calls_planned(const struct node *n);
+/* Takes the descriptor of a call_watch, in place of the one before; -1: none any more. */
+void calls_watch(struct node *n, int fd);
 
 struct partition {
     struct list link;

@@ -64,13 +64,6 @@ static void put_setup(const struct node *n, struct json_writer *w) {
     json_put_string(w, "dir", n->cluster->scratch);
     json_put_string(w, "addr", n->plan->addr);
     json_put_bool(w, "by_proc", str_starts(n->events, "/proc/"));
-    json_put_bool(w, "watch", cut_is_planned(n->cluster));
-}
-
-static void started(struct node *n, struct message *m) {
-    int watch = message_take_fd(m, 1);
-    if (watch >= 0)
-        cut_watch(n->cluster->cut, n, watch);
 }
 
 static int ready(struct node *n, struct message *m, struct err *err) {
@@ -163,7 +156,6 @@ const struct isolation_ops isolation_processes = {
     .spawn = spawn,
     .put_setup = put_setup,
     .ready = ready,
-    .started = started,
     .kill = kill_node,
     .ended = ended,
     .forget = forget,

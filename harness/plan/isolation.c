@@ -1,6 +1,7 @@
 /* How the nodes of a plan are kept apart, decided by trying. */
 #include "base/sys/loopback.h"
 #include "base/sys/namespace.h"
+#include "faults/mechanism/call_watch.h"
 #include "faults/need.h"
 #include "harness/plan/entries.h"
 
@@ -40,6 +41,19 @@ static int use_processes(struct plan *p, struct err *err) {
     return 0;
 }
 
+static bool has_file(const struct timeline_entry *a) {
+    return a->when.file || (a->until && a->until->file);
+}
+
+/* Whoever is about to write is held by the kernel, in whatever isolation. */
+static int check_files(const struct plan *p, struct err *err) {
+    struct err why;
+    for (size_t i = 0; i < p->entries_n; i++)
+        if (has_file(p->entries[i].entry) && call_watch_check(&why) != 0)
+            return err_say(err, -ENOTSUP, "%s (when.file): %s", p->entries[i].entry->id, why.msg);
+    return 0;
+}
+
 /* The sentence has said before that it is about nodes. */
 static const char *reason_of(const struct err *err) {
     const char *colon = strstr(err->msg, "on this host: ");
@@ -51,6 +65,11 @@ int plan_settle(struct plan *p, struct err *err) {
     if (p->isolation == ISOLATION_NAMESPACES || p->addresses >= 0)
         return 0;
     enum isolation wanted = p->scenario->cluster.isolation;
+    if (check_files(p, &why) != 0) {
+        if (err)
+            *err = why;
+        return -ENOTSUP;
+    }
     int r = wanted == ISOLATION_PROCESSES ? -ENOTSUP : namespace_check(&why);
     if (r == 0) {
         p->isolation = ISOLATION_NAMESPACES;

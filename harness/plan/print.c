@@ -47,11 +47,14 @@ static void describe(const struct trigger *t, const char *who, struct buf *out) 
     else if (t->phase)
         quote(out, t->nth > 1 ? "%swhen %s comes to %s, number %d" : "%swhen %s comes to %s", sep,
               who, t->phase, t->nth);
+    else if (t->file)
+        quote(out, "%sbefore %s number %d of a file like %s by %s", sep, file_op_names[t->op],
+              t->nth, t->file, who);
     else if (t->log && t->nth > 1)
         quote(out, "%sat line number %d of %s that is like /%s/", sep, t->nth, who, t->log);
     else if (t->log)
         quote(out, "%sat the first line of %s that is like /%s/", sep, who, t->log);
-    if (t->has_step || t->has_event || t->phase || t->log)
+    if (t->has_step || t->has_event || t->phase || t->log || t->file)
         sep = ", ";
     if (t->has_time) {
         buf_puts(out, sep);

@@ -3,6 +3,7 @@
  * firing.c (what), evidence.c and evidence/ (whether it was felt). */
 #pragma once
 
+#include "faults/mechanism/call_file.h"
 #include "harness/run/targets.h"
 #include "harness/run/timeline.h"
 
@@ -32,7 +33,7 @@ struct run_entry {
     struct run_entry *of;  /* it is the end of that entry, and not in the file; NULL: it is */
     int tag;               /* of the senders it holds */
     enum entry_state state;
-    bool step_met, event_met, phase_met, time_met, log_met;
+    bool step_met, event_met, phase_met, time_met, log_met, file_met;
     struct pattern *log;    /* NULL: it waits for no line */
     size_t lines, nearness; /* heard of its target; of the closest that did not match */
     char closest[120];
@@ -52,6 +53,13 @@ struct run_entry {
     struct loop_source *time, *plus, *within, *until;
 };
 
+/* A call that waits until the entry with this tag is in force. */
+struct waiting_call {
+    struct node *node;
+    uint64_t id;
+    int tag;
+};
+
 struct timeline {
     struct engine *engine;
     struct rand rand;          /* of all draws, in the order in which entries fire */
@@ -60,6 +68,8 @@ struct timeline {
     bool started, finished;
     bool steps_seen;
     int64_t steady_ns; /* 0: not yet */
+    struct waiting_call *waiting;
+    size_t waiting_n;
 };
 
 /* firing.c */
@@ -97,6 +107,21 @@ bool entry_reaches_phase(struct run_entry *a, const struct record *r);
 bool entry_asks(const struct run_entry *a);
 void entry_ask(struct run_entry *a);
 void entry_ask_no_more(struct run_entry *a); /* entry_told does not follow any more */
+
+/* file_call.c */
+struct file_call { /* a call that is about a file of the job, by a worker's process */
+    const struct watched_call *call;
+    struct node *node;
+    const struct worker *by;
+    char from[CALL_FILE_MAX], to[CALL_FILE_MAX];
+};
+bool file_call_read(struct engine *e, struct node *n, const struct watched_call *c,
+                    struct file_call *ret);
+/* Whether it is what this trigger waits for. */
+bool entry_hears_call(const struct run_entry *a, const struct file_call *f);
+void entry_record_call(const struct run_entry *a, const struct file_call *f);
+void entry_hold_call(struct run_entry *a, const struct file_call *f);
+void entry_release(struct run_entry *a); /* whoever waits for it, and for nobody else */
 
 /* timeline.c */
 void entry_look_again(struct run_entry *a); /* after it came in force: times */

@@ -41,7 +41,8 @@ static void record_fired(struct run_entry *a) {
     if (when->has_step && !again)
         json_put_i64(w, "step", when->step);
     json_put_i64(w, "lag_ns", a->fired_ns - a->condition_ns - (again ? 0 : when->plus_ns));
-    json_put_bool(w, "held", !again && when->hold && (when->has_step || when->has_event));
+    json_put_bool(w, "held",
+                  !again && when->hold && (when->has_step || when->has_event || when->file));
     if (when->has_step && !when->hold && !again)
         json_put_i64(w, "done", steps_done(a));
     engine_recorded(a->owner->engine);
@@ -97,7 +98,6 @@ static void record_error(struct run_entry *a) {
 /* ---- firing ---- */
 
 static void finished(struct run_entry *a) {
-    struct engine *e = a->owner->engine;
     if (a->error[0]) {
         record_error(a);
         a->state = ENTRY_FAILED;
@@ -110,7 +110,7 @@ static void finished(struct run_entry *a) {
         record_in_force(a);
         evidence_look(a);
     }
-    observer_release(e->observer, a->tag);
+    entry_release(a);
 }
 
 void entry_answered(struct run_entry *a, const char *error) {
@@ -142,7 +142,7 @@ static void heal(struct run_entry *a) {
     a->in_force++;
     entry_recover(&a->owner->entries[a->entry->heal]);
     entry_look_again(a);
-    observer_release(a->owner->engine->observer, a->tag);
+    entry_release(a);
 }
 
 /* What lasts must find its worker again when it is undone; the observer closes its own pidfd when

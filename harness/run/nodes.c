@@ -175,6 +175,10 @@ static void on_injected(void *arg, struct node *n, uint64_t token, const char *e
     timeline_answer(arg, token, error);
 }
 
+static bool on_called(void *arg, struct node *n, const struct watched_call *c) {
+    return timeline_called(arg, n, c);
+}
+
 static void on_failed(void *arg, const struct err *err) {
     engine_fail(arg, err);
 }
@@ -193,6 +197,7 @@ static const struct cluster_callbacks callbacks = {
     .leftovers = on_leftovers,
     .sockets = on_sockets,
     .injected = on_injected,
+    .called = on_called,
     .counters = counting_counters,
     .counted = counting_counted,
     .failed = on_failed,

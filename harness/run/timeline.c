@@ -7,6 +7,7 @@
 #include "harness/run/entry.h"
 #include "harness/scenario/pattern.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- arming: which senders have to wait ---- */
@@ -44,7 +45,7 @@ void entry_fail(struct run_entry *a, const char *why) {
     struct engine *e = a->owner->engine;
     entry_ask_no_more(a);
     set_state(a, ENTRY_FAILED);
-    observer_release(e->observer, a->tag);
+    entry_release(a);
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "fault-not-fired");
     json_put_string(w, "id", a->entry->id);
     json_put_string(w, "why", why);
@@ -54,7 +55,8 @@ void entry_fail(struct run_entry *a, const char *why) {
 static bool all_met(const struct run_entry *a) {
     const struct trigger *w = &a->entry->when;
     return (!w->has_step || a->step_met) && (!w->has_event || a->event_met) &&
-           (!w->phase || a->phase_met) && (!w->log || a->log_met) && (!w->has_time || a->time_met);
+           (!w->phase || a->phase_met) && (!w->log || a->log_met) && (!w->file || a->file_met) &&
+           (!w->has_time || a->time_met);
 }
 
 static void conclude(struct run_entry *a, int64_t now) {
@@ -97,6 +99,7 @@ static void begin_looking(struct run_entry *a) {
     const struct limits *limits = &a->owner->engine->plan->scenario->limits;
     int64_t now = clock_monotonic_ns();
     a->step_met = a->event_met = a->phase_met = a->time_met = a->log_met = false;
+    a->file_met = false;
     a->events = 0;
     set_state(a, ENTRY_LOOKING);
     if (!a->of) /* what ends a fault has no deadline */
@@ -122,7 +125,7 @@ void entry_rest(struct run_entry *a) {
     loop_timer_off(a->time);
     loop_timer_off(a->plus);
     set_state(a, ENTRY_WAITING);
-    observer_release(a->owner->engine->observer, a->tag);
+    entry_release(a);
 }
 
 /* A job's event: does it make a condition of this trigger true? Holds the sender if so. */
@@ -205,6 +208,35 @@ void timeline_heard(struct engine *e, const char *node, pid_t pid, const char *l
             hear_line(&t->entries[i], node, pid, line);
 }
 
+/* ---- files ---- */
+
+static bool hear_call(struct run_entry *a, const struct file_call *f) {
+    int64_t now = clock_monotonic_ns();
+    a->file_met = ++a->events == a->entry->when.nth;
+    if (!a->file_met)
+        return false;
+    bool held = a->entry->when.hold;
+    if (held)
+        entry_hold_call(a, f);
+    entry_record_call(a, f);
+    conclude(a, now);
+    return held;
+}
+
+bool timeline_called(struct engine *e, struct node *n, const struct watched_call *c) {
+    struct timeline *t = own(e, timeline);
+    struct file_call f;
+    bool held = false;
+    if (t->finished || !file_call_read(e, n, c, &f))
+        return false;
+    for (size_t i = 0; i < t->n; i++) {
+        struct run_entry *a = &t->entries[i];
+        if (a->state == ENTRY_LOOKING && !a->file_met && entry_hears_call(a, &f))
+            held |= hear_call(a, &f);
+    }
+    return held;
+}
+
 /* ---- timers ---- */
 
 static void on_time(void *arg, int64_t now) {
@@ -282,6 +314,7 @@ static void close_timeline(struct engine *e) {
         entry_ask_no_more(a);
         entry_let_go(a);
     }
+    free(t->waiting);
 }
 
 static void start(struct engine *e) {
@@ -320,6 +353,7 @@ static const char *why_no_line(const struct run_entry *a) {
 
 /* ended: why the job did. */
 static const char *why_not(const struct run_entry *a, const char *ended) {
+    static const char *const done[] = {"opened to write", "written", "renamed", "closed"};
     const struct trigger *w = &a->entry->when;
     struct engine *e = a->owner->engine;
     if (!str_eq(ended, "ended"))
@@ -333,6 +367,9 @@ static const char *why_not(const struct run_entry *a, const char *ended) {
         return "the job ended before the store had said whom it means";
     if (w->log)
         return why_no_line(a);
+    if (w->file)
+        return arena_printf(&e->arena, "only %d of %d times was a file like %.60s about to be %s",
+                            a->events, w->nth, w->file, done[w->op]);
     if (w->has_step && !a->owner->steps_seen && scenario_observes(e->plan->scenario, "step"))
         return "no line of the job's output told a step (observe.step)";
     if (w->has_step && !a->owner->steps_seen)
@@ -381,6 +418,7 @@ static void end(struct engine *e, const char *why) {
         else if (entry_is_due(a))
             entry_fail(a, "its node came back, but what it strikes there did not");
         entry_recover(a);
+        entry_release(a);
     }
 }
 

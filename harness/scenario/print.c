@@ -117,6 +117,11 @@ static void put_trigger(struct buf *b, const char *word, const struct trigger *t
         put_line(b, "log", t->log);
         buf_printf(b, ", nth: %d, ", t->nth);
     }
+    if (t->file) {
+        buf_puts(b, "file: ");
+        put_text(b, t->file);
+        buf_printf(b, ", op: %s, nth: %d, ", file_op_names[t->op], t->nth);
+    }
     if (t->after_id)
         buf_printf(b, "after: \"%s\", ", t->after_id);
     const struct {

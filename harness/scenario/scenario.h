@@ -75,6 +75,9 @@ struct job_spec {
         needs_place, complete_place;
 };
 
+enum file_op { FILE_OP_OPEN, FILE_OP_WRITE, FILE_OP_RENAME, FILE_OP_CLOSE };
+extern const char *const file_op_names[]; /* NULL-ended */
+
 /* A trigger: all that is set must have come true, in any order. */
 struct trigger {
     int64_t step;
@@ -90,6 +93,8 @@ struct trigger {
     const char *phase; /* join | last-call | ack | start | first-collective | exit-barrier */
     bool failpoint;    /* phase is one of those, which only a debug build of rankrun tells */
     const char *log;   /* a pattern on the target's output */
+    const char *file;  /* a glob on files of the job; NULL: none */
+    enum file_op op;   /* what is about to be done to it */
     bool hold;         /* stop the sender until the fault is in force; default: step and event,
                           unless they are read from its output */
     bool patient;      /* a target that is not there then is waited for */

@@ -3,6 +3,8 @@
 #include "harness/scenario/reader.h"
 
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 /* What a job may send (rankquake.h); a step has a word of its own. */
 static const char *const events[] = {
@@ -68,6 +70,44 @@ static void read_after(struct reader *r, const struct key *k, const struct yaml 
         t->after = i;
 }
 
+const char *const file_op_names[] = {"open", "write", "rename", "close", NULL};
+
+static void read_op(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    int i = reader_choice(r, k, n, file_op_names, NULL);
+    ((struct trigger *)out)->op = i < 0 ? FILE_OP_OPEN : (enum file_op)i;
+}
+
+/* NULL: it can match a name. */
+static const char *what_is_wrong(const char *glob) {
+    size_t len = strlen(glob);
+    if (!len || glob[len - 1] == '/')
+        return "names no file";
+    if (strchr(glob, '{'))
+        return "is looked for in the job's directories already; leave the placeholder and its "
+               "slash out";
+    for (const char *p = glob; *p; p++) {
+        if (*p == '\\' && !*++p)
+            return "ends with a backslash that quotes nothing";
+        if (*p == '[' && !strchr(p + 1, ']'))
+            return "has a [ without its ]";
+    }
+    char text[4096];
+    snprintf(text, sizeof(text), "/%s/", glob);
+    return strstr(text, "/../") || strstr(text, "/./")
+               ? "has . or .. in it, which no path has that "
+                 "it is compared with"
+               : NULL;
+}
+
+static void read_file(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    if (!reader_is_scalar(r, k, n))
+        return;
+    const char *wrong = what_is_wrong(n->text);
+    if (wrong)
+        diagnostics_add(r->d, n->place, "file: \"%s\" %s", n->text, wrong);
+    ((struct trigger *)out)->file = n->text;
+}
+
 static void read_log(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     ((struct trigger *)out)->log = reader_line(r, k, n);
 }
@@ -97,7 +137,8 @@ const struct section section_when = {
          .form = "ready | first-collective | checkpoint-begin | checkpoint-write | "
                  "checkpoint-commit | resume | exit-barrier | done | other"},
         {"nth", "a whole number", "1",
-         "Which one: of the events, of the lines, or of those that reach the phase.",
+         "Which one: of the events, of the lines, of the operations, or of those that reach the "
+         "phase.",
          "when: {event: checkpoint-commit, nth: 3}", reader_int, AT(nth), .min = 1,
          .max = STEPS_MAX},
         {"after", "the id of an entry above", NULL,
@@ -108,8 +149,9 @@ const struct section section_when = {
         {"within", "a duration", "(limits.total)",
          "If the condition is not met by then, the fault counts as not fired.", "within: 30s",
          reader_duration, AT(within_ns), .min = 1},
-        {"hold", "true or false", "(true for step, event and phase)",
-         "Stops the thread that sent the event until the fault is in force, so that the target has "
+        {"hold", "true or false", "(true for step, event, phase and file)",
+         "Stops the thread that sent the event, or that is about to do the operation, until the "
+         "fault is in force, so that the target has "
          "done exactly that much. What is read from the job's output (observe) is never held.",
          "hold: false", reader_bool, AT(hold)},
         {"patient", "true or false", "false",
@@ -134,7 +176,22 @@ const struct section section_when = {
          "standard output or standard error. It is read some milliseconds later, so nothing can be "
          "held there.",
          "when: {log: '/saving checkpoint/', nth: 2}", read_log, .form = "<line>"},
+        {"file", "a file name with * ? [...]", NULL,
+         "A worker of the target, or a process that it has started, is about to do `op` to a file "
+         "that is like this, for the nth time: the kernel holds the process in that system call, "
+         "before it takes effect, until the fault is in force. So a save that the job does not "
+         "announce is hit exactly. The glob is compared with the file's name, or where it has a "
+         "slash with its path: below {shared}, {disk}, {tmp}, job.checkpoint.dir or the directory "
+         "that the job was started in; one that begins with / with the whole path. What goes "
+         "around these calls (a mapping, io_uring) is not seen. The job can gain no privileges by "
+         "an exec meanwhile (no sudo).",
+         "when: {file: 'snapshot*', op: write, nth: 3}", read_file, .form = "<text>"},
+        {"op", "an operation on a file", NULL,
+         "Of `file`: open (to write; nothing has been emptied yet), write (of some of its bytes), "
+         "rename (the glob may be like the old name or the new one; the new name is not there "
+         "yet), close (of what was opened to write).",
+         "when: {file: '*.pt', op: rename}", read_op, .form = "open | write | rename | close"},
         {0},
     },
-    .any_of = "step round time event phase failpoint log after",
+    .any_of = "step round time event phase failpoint log file after",
 };

@@ -39,6 +39,7 @@ struct scenario *smaller_workers(struct arena *a, const struct scenario *s, int 
     X(ROUND, "without round")                                                                      \
     X(EVENT, "without the event")                                                                  \
     X(LOG, "without the line of the log")                                                          \
+    X(FILE, "without the operation on a file")                                                     \
     X(PHASE, "without the phase")                                                                  \
     X(TIME, "without the time")                                                                    \
     X(STEP, "without the step")                                                                    \

@@ -1,6 +1,6 @@
-/* The body of test_connect_watch: spawn_watched EXPERIMENT. Prints "ok" and exits 0, or says what
+/* The body of test_call_watch: spawn_watched EXPERIMENT. Prints "ok" and exits 0, or says what
  * was wrong. */
-#include "faults/mechanism/connect_watch.h"
+#include "faults/mechanism/call_watch.h"
 #include "faults/mechanism/socket_cut.h"
 
 #include <errno.h>
@@ -40,22 +40,22 @@ static pid_t caller(int *ret_watch) {
     MUST(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0);
     pid_t pid = fork();
     if (pid == 0) {
-        if (connect_watch_install(ends[1]) != 0)
+        if (call_watch_install(ends[1], CALL_CONNECT) != 0)
             _exit(77);
         int fd = socket(AF_INET, SOCK_STREAM, 0);
         _exit(connect(fd, (void *)&at, sizeof(at)) == 0 ? 0 : 1);
     }
     struct pollfd p = {.fd = ends[0], .events = POLLIN};
     MUST(poll(&p, 1, 1000 * PATIENCE_S) == 1);
-    MUST((*ret_watch = connect_watch_take(ends[0])) >= 0);
+    MUST((*ret_watch = call_watch_take(ends[0])) >= 0);
     return pid;
 }
 
-static struct connect_call next_call(int watch) {
-    struct connect_call call;
+static struct watched_call next_call(int watch) {
+    struct watched_call call;
     struct pollfd p = {.fd = watch, .events = POLLIN};
     MUST(poll(&p, 1, 1000 * PATIENCE_S) == 1);
-    MUST(connect_watch_next(watch, &call) == 1);
+    MUST(call_watch_next(watch, &call) == 1);
     return call;
 }
 
@@ -64,18 +64,18 @@ static struct connect_call next_call(int watch) {
 static void passes(void) {
     int server = listener(), watch, status;
     pid_t pid = caller(&watch);
-    struct connect_call call = next_call(watch), none;
+    struct watched_call call = next_call(watch), none;
     const struct sockaddr_in *to = (const void *)&call.to;
     struct pollfd p = {.fd = server, .events = POLLIN};
-    MUST(call.pid == pid && call.fd >= 0);
+    MUST(call.pid == pid && call.kind == CALL_CONNECT);
     MUST(to->sin_family == AF_INET && to->sin_port == at.sin_port);
     MUST(poll(&p, 1, 0) == 0); /* nothing has come yet */
-    MUST(connect_watch_next(watch, &none) == 0);
-    connect_watch_pass(watch, call.id);
+    MUST(call_watch_next(watch, &none) == 0);
+    call_watch_pass(watch, call.id);
     MUST(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     p = (struct pollfd){.fd = watch, .events = POLLIN};
     MUST(poll(&p, 1, 1000 * PATIENCE_S) == 1);
-    MUST(connect_watch_next(watch, &none) == -ECONNRESET);
+    MUST(call_watch_next(watch, &none) == -ECONNRESET);
 }
 
 /* The socket of the call is silenced before it goes on: the answer is dropped, and counted. */
@@ -83,11 +83,11 @@ static void is_cut(void) {
     int watch, pidfd, fd;
     listener();
     pid_t pid = caller(&watch);
-    struct connect_call call = next_call(watch);
+    struct watched_call call = next_call(watch);
     MUST((pidfd = (int)syscall(434 /* pidfd_open */, pid, 0)) >= 0);
-    MUST((fd = socket_take(pidfd, call.fd)) >= 0);
+    MUST((fd = socket_take(pidfd, (int)call.args[0])) >= 0);
     MUST(socket_silence(fd, true) == 0);
-    connect_watch_pass(watch, call.id);
+    call_watch_pass(watch, call.id);
     struct pollfd p = {.fd = pidfd, .events = POLLIN};
     MUST(poll(&p, 1, 200) == 0); /* it still waits for an answer */
     MUST(socket_drops(fd) > 0);
@@ -105,7 +105,7 @@ static const struct {
 int main(int argc, char **argv) {
     struct err err;
     alarm(3 * PATIENCE_S);
-    if (connect_watch_check(&err) != 0 || socket_cut_check(&err) != 0) {
+    if (call_watch_check(&err) != 0 || socket_cut_check(&err) != 0) {
         printf("skip: %s\n", err.msg);
         return 77;
     }

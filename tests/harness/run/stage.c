@@ -75,6 +75,25 @@ void observer_arm(struct observer *o, uint32_t kinds, uint64_t next_step) {
 int observer_worker_pidfd(const struct observer *o, pid_t pid) {
     return o->dead[pid] ? -1 : o->alive_fd;
 }
+void observer_drain(struct observer *o) {
+}
+
+/* No process of a stage calls. */
+void node_pass(struct node *n, uint64_t id) {
+}
+
+const char *cluster_shared_dir(const struct cluster *c) {
+    return NULL;
+}
+
+const char *node_disk_dir(const struct node *n) {
+    return NULL;
+}
+
+const char *node_tmp_dir(const struct node *n) {
+    return NULL;
+}
+
 void observer_release(struct observer *o, int tag) {
     o->released[tag]++;
 }

@@ -1,4 +1,4 @@
-#include "faults/mechanism/connect_watch.h"
+#include "faults/mechanism/call_watch.h"
 
 #include "base/sys/descriptors.h"
 #include "base/sys/file.h"
@@ -27,37 +27,73 @@
 #define SECCOMP_USER_NOTIF_FLAG_CONTINUE (1UL << 0)
 #endif
 
+static const struct {
+    int nr;
+    enum call_kind kind;
+} watched[] = {
+    {SYS_connect, CALL_CONNECT},  {SYS_openat, CALL_OPEN},
+    {SYS_openat2, CALL_OPEN},     {SYS_write, CALL_WRITE},
+    {SYS_pwrite64, CALL_WRITE},   {SYS_writev, CALL_WRITE},
+    {SYS_pwritev, CALL_WRITE},    {SYS_pwritev2, CALL_WRITE},
+    {SYS_sendfile, CALL_WRITE},   {SYS_copy_file_range, CALL_WRITE},
+    {SYS_renameat2, CALL_RENAME}, {SYS_close, CALL_CLOSE},
+#ifdef SYS_renameat
+    {SYS_renameat, CALL_RENAME},
+#endif
+#ifdef SYS_open /* calls that newer machines never had */
+    {SYS_open, CALL_OPEN},        {SYS_creat, CALL_OPEN},
+    {SYS_rename, CALL_RENAME},
+#endif
+};
+enum { WATCHED = sizeof(watched) / sizeof(*watched) };
+
 /* ---- in the child ---- */
 
-/* A signal with a handler must not break the call off, where the kernel knows how (5.19). */
-static int install(void) {
-    struct sock_filter code[] = {
+static size_t put_filter(struct sock_filter *code, unsigned kinds) {
+    size_t n = 0, calls = 0;
+    for (size_t i = 0; i < WATCHED; i++)
+        calls += (kinds & watched[i].kind) != 0;
+    const struct sock_filter begin[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, RIGHTS_OWN_ARCH, 0, 3),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, RIGHTS_OWN_ARCH, 0, (unsigned char)(1 + 2 * calls)),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_connect, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    struct sock_fprog program = {.len = sizeof(code) / sizeof(*code), .filter = code};
+    for (; n < sizeof(begin) / sizeof(*begin); n++)
+        code[n] = begin[n];
+    for (size_t i = 0; i < WATCHED; i++) {
+        if (!(kinds & watched[i].kind))
+            continue;
+        code[n++] =
+            (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)watched[i].nr, 0, 1);
+        code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF);
+    }
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    return n;
+}
+
+/* A signal with a handler must not break the call off, where the kernel knows how (5.19). */
+static int install(unsigned kinds) {
+    struct sock_filter code[4 + 2 * WATCHED];
+    struct sock_fprog program = {.len = (unsigned short)put_filter(code, kinds), .filter = code};
     unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    unsigned long wait = kinds & CALL_INTERRUPTIBLE ? 0 : SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return -errno;
-    int fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-                          flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &program);
+    int fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | wait, &program);
     if (fd < 0 && errno == EINVAL)
         fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
     return fd < 0 ? -errno : fd;
 }
 
-int connect_watch_install(int to) {
-    FILE_CLOSE int fd = install();
+/* It goes with the exec: to close it might be to wait for who does not listen yet. */
+int call_watch_install(int to, unsigned kinds) {
+    int fd = install(kinds);
     return fd < 0 ? fd : descriptors_send(to, "W", 1, &fd, 1, 0);
 }
 
 /* ---- the watcher ---- */
 
-int connect_watch_take(int from) {
+int call_watch_take(int from) {
     char byte;
     int fd;
     size_t n = 1;
@@ -90,7 +126,14 @@ static int has_call(int watch) {
     return p.revents & POLLIN ? 1 : p.revents ? -ECONNRESET : 0;
 }
 
-int connect_watch_next(int watch, struct connect_call *ret) {
+static enum call_kind kind_of(int nr) {
+    for (size_t i = 0; i < WATCHED; i++)
+        if (watched[i].nr == nr)
+            return watched[i].kind;
+    return 0;
+}
+
+int call_watch_next(int watch, struct watched_call *ret) {
     struct seccomp_notif_sizes sizes = {0};
     union {
         struct seccomp_notif notif;
@@ -104,13 +147,33 @@ int connect_watch_next(int watch, struct connect_call *ret) {
         return -EOPNOTSUPP;
     if (ioctl(watch, SECCOMP_IOCTL_NOTIF_RECV, &n) != 0)
         return errno == ENOENT || errno == EINTR ? 0 : -errno;
-    *ret = (struct connect_call){
-        .id = n.notif.id, .pid = process_of((pid_t)n.notif.pid), .fd = (int)n.notif.data.args[0]};
-    read_address((pid_t)n.notif.pid, &n.notif.data, &ret->to);
+    *ret = (struct watched_call){.id = n.notif.id,
+                                 .kind = kind_of(n.notif.data.nr),
+                                 .pid = process_of((pid_t)n.notif.pid),
+                                 .thread = (pid_t)n.notif.pid,
+                                 .nr = n.notif.data.nr};
+    for (size_t i = 0; i < 6; i++)
+        ret->args[i] = n.notif.data.args[i];
+    if (ret->kind == CALL_CONNECT)
+        read_address((pid_t)n.notif.pid, &n.notif.data, &ret->to);
     return 1;
 }
 
-void connect_watch_pass(int watch, uint64_t id) {
+void call_watch_attend(int watch, int fd) {
+    struct pollfd p[] = {{.fd = fd, .events = POLLIN}, {.fd = watch, .events = POLLIN}};
+    struct watched_call call;
+    while (poll(p, 2, -1) >= 0 || errno == EINTR) {
+        if (p[0].revents)
+            return;
+        int r = p[1].revents ? call_watch_next(watch, &call) : 0;
+        if (r > 0)
+            call_watch_pass(watch, call.id);
+        else if (r < 0)
+            p[1].fd = -1;
+    }
+}
+
+void call_watch_pass(int watch, uint64_t id) {
     union {
         struct seccomp_notif_resp answer;
         char room[1024];
@@ -120,13 +183,13 @@ void connect_watch_pass(int watch, uint64_t id) {
     ioctl(watch, SECCOMP_IOCTL_NOTIF_SEND, &r);
 }
 
-int connect_watch_check(struct err *err) {
+int call_watch_check(struct err *err) {
     int ends[2], status = 0;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return err_set(err, -errno, "make a socket pair");
     pid_t pid = fork();
     if (pid == 0)
-        _exit(-connect_watch_install(ends[1]) & 255);
+        _exit(-call_watch_install(ends[1], CALL_CONNECT) & 255);
     if (pid > 0)
         waitpid(pid, &status, 0);
     int code = pid < 0 ? errno : WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
@@ -135,7 +198,7 @@ int connect_watch_check(struct err *err) {
     if (code == 0)
         return 0;
     return err_say(err, -ENOTSUP,
-                   "connections cannot be watched here (seccomp with a listener: %s): in a "
+                   "system calls cannot be watched here (seccomp with a listener: %s): in a "
                    "container, start it with --security-opt seccomp=unconfined",
                    strerror(code));
 }

@@ -1,0 +1,135 @@
+/* Calls of workers about files of the job: which entries wait for them, and who is held there. */
+#include "harness/run/entry.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/process.h"
+#include "harness/run/programs.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- whose it is ---- */
+
+/* A worker may be a shell, and who saves a child of its script's. */
+static const struct worker *worker_above(struct engine *e, pid_t pid) {
+    enum { DEPTH_MAX = 32 };
+    struct process_look look = {.parent = pid};
+    for (int i = 0; i < DEPTH_MAX && pid > 1; i++) {
+        const struct worker *w = rounds_worker(e->rec.rounds, pid);
+        if (w)
+            return w;
+        if (process_look(pid, &look) != 0)
+            return NULL;
+        pid = look.parent;
+    }
+    return NULL;
+}
+
+bool file_call_read(struct engine *e, struct node *n, const struct watched_call *c,
+                    struct file_call *ret) {
+    ret->call = c;
+    ret->node = n;
+    call_file_paths(c, ret->from, ret->to);
+    if (!*ret->from && !*ret->to)
+        return false;
+    observer_drain(e->observer); /* what was told before counts before: that it has started */
+    ret->by = worker_above(e, c->pid);
+    return ret->by != NULL;
+}
+
+/* ---- which file ---- */
+
+static bool below(const char *dir, const char *path, const char *glob) {
+    size_t len = dir ? strlen(dir) : 0;
+    while (len > 1 && dir[len - 1] == '/')
+        len--;
+    if (!len || strncmp(path, dir, len) != 0 || path[len] != '/')
+        return false;
+    return fnmatch(glob, strchr(glob, '/') ? path + len + 1 : str_base(path), FNM_PATHNAME) == 0;
+}
+
+static bool is_meant(struct engine *e, struct node *n, const char *path, const char *glob) {
+    char cwd[CALL_FILE_MAX];
+    const char *complete = e->plan->scenario->job.checkpoint_dir;
+    struct places places = {.shared = cluster_shared_dir(e->cluster),
+                            .disk = node_disk_dir(n),
+                            .out = e->spec->folder->path,
+                            .node = node_plan(n)->name,
+                            .tmp = node_tmp_dir(n)};
+    if (!*path || *glob == '/')
+        return *path && fnmatch(glob, path, FNM_PATHNAME) == 0;
+    if (below(places.shared, path, glob) || below(places.disk, path, glob) ||
+        below(places.tmp, path, glob) || (getcwd(cwd, sizeof(cwd)) && below(cwd, path, glob)))
+        return true;
+    ARENA_FINI struct arena a = {0};
+    return complete && below(placeholders_fill(&a, complete, &places), path, glob);
+}
+
+bool entry_hears_call(const struct run_entry *a, const struct file_call *f) {
+    static const enum call_kind kinds[] = {[FILE_OP_OPEN] = CALL_OPEN,
+                                           [FILE_OP_WRITE] = CALL_WRITE,
+                                           [FILE_OP_RENAME] = CALL_RENAME,
+                                           [FILE_OP_CLOSE] = CALL_CLOSE};
+    struct engine *e = a->owner->engine;
+    const struct trigger *t = &a->entry->when;
+    return t->file && f->call->kind == kinds[t->op] &&
+           targets_listens_to(e, &a->entry->on, a->plan->fault, f->by) &&
+           (is_meant(e, f->node, f->from, t->file) || is_meant(e, f->node, f->to, t->file));
+}
+
+/* How much of it there is, as its process sees it: what makes a torn file one. */
+static int64_t bytes_of(const struct file_call *f) {
+    char path[CALL_FILE_MAX + 64];
+    struct stat st;
+    snprintf(path, sizeof(path), "/proc/%d/root%s", (int)f->call->thread, f->from);
+    return stat(path, &st) == 0 ? (int64_t)st.st_size : -1;
+}
+
+void entry_record_call(const struct run_entry *a, const struct file_call *f) {
+    struct json_writer *w = engine_record(a->owner->engine, SOURCE_KERNEL, "file-call");
+    json_put_string(w, "node", node_plan(f->node)->name);
+    json_put_i64(w, "pid", f->by->pid);
+    json_put_string(w, "id", a->entry->id);
+    json_put_string(w, "op", file_op_names[a->entry->when.op]);
+    json_put_string(w, "path", f->from);
+    if (*f->to)
+        json_put_string(w, "to", f->to);
+    json_put_i64(w, "bytes", bytes_of(f));
+    json_put_i64(w, "by", f->call->pid);
+    engine_recorded(a->owner->engine);
+}
+
+/* ---- who waits ---- */
+
+void entry_hold_call(struct run_entry *a, const struct file_call *f) {
+    struct timeline *t = a->owner;
+    mem_push(t->waiting, t->waiting_n) =
+        (struct waiting_call){.node = f->node, .id = f->call->id, .tag = a->tag};
+}
+
+static bool waits_still(const struct timeline *t, const struct waiting_call *w) {
+    for (size_t i = 0; i < t->waiting_n; i++)
+        if (t->waiting[i].node == w->node && t->waiting[i].id == w->id)
+            return true;
+    return false;
+}
+
+void entry_release(struct run_entry *a) {
+    struct timeline *t = a->owner;
+    observer_release(t->engine->observer, a->tag);
+    for (size_t i = 0; i < t->waiting_n;) {
+        struct waiting_call w = t->waiting[i];
+        if (w.tag != a->tag) {
+            i++;
+            continue;
+        }
+        t->waiting[i] = t->waiting[--t->waiting_n];
+        if (!waits_still(t, &w))
+            node_pass(w.node, w.id);
+    }
+}
