@@ -42,6 +42,8 @@
  *             history
  *             lag {max_ns, window_ns, why?}   the harness was late by up to max_ns in the window_ns
  *             before t; without why, and by more than HISTORY_AWAY_NS: it was away
+ *             signals {seen, why?}   whether the kernel tells who is sent which signal, at the
+ *             beginning; later, seen false: some were lost
  *             scarce {what: memory-limit|processes|memory, limit, used, why}   a limit of the host
  *             may have been in the job's way; why: a sentence that names it
  *             given {node, env, cwd, ..}   what the node's launcher is given when it is started: the
@@ -60,6 +62,10 @@
  *             oom_score_adj, cgroup, leads_group, leads_session, terminal | error}   what the worker
  *             was given whose worker-start follows; mark: equal for equal values of one run, and
  *             nobody finds the value by it; fds: those that an exec leaves open; -1: unlimited
+ *             signal {node, pid, worker, signal, by, who: launcher|job|other}   t: when it was
+ *             sent, by the kernel; pid: who gets it, the worker or one of the group that it leads
+ *             signal-group {node, pid, members:[{pid, name}]}   who else was in the group of that
+ *             worker when the launcher first told it to end, and had been for 50 ms
  *             usage {node, pid, round, rss, fds}   what an agent holds when a round is complete
  *             listening {node, port, round, found:[{local, remote?, state: listen|connected}]} what
  *             had MASTER_PORT at an end on the nodes of a round, when its group had formed

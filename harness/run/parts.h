@@ -13,6 +13,7 @@ X(token)
 X(counting)
 X(nodes)   /* the cluster and the observer; agents start when all above have */
 X(lag)     /* measured when the nodes have been switched on */
+X(signals) /* workers are there already when their records come */
 X(outputs) /* is read to its end while the nodes are still there */
 X(probes)
 X(steady)

@@ -46,6 +46,7 @@
     X(resume_step)                                                                                 \
     X(root_cause)                                                                                  \
     X(samples)                                                                                     \
+    X(stop_signals)                                                                                \
     X(survivors)                                                                                   \
     X(world_sizes)
 
