@@ -6,6 +6,7 @@
 #   make soak       the long tests: scenarios repeated, the harness killed, PyTorch
 #   make fuzz       schedules for the simulator, what others send, histories, scenarios and records, fuzzed by AFL++ (FUZZ_S=600 seconds each)
 #   make mutants    bugs planted into launcher, job and harness: which a scenario sees, and the score
+#   make mutate     forty bugs drawn by a seed, and which oracle sees each: ci/mutate
 #   make bench      the promises in numbers
 #   make compare    rankrun beside the torchruns of three Debian releases (LAUNCHERS=, SCENARIOS=)
 #   make install    PREFIX=/usr/local; make uninstall takes it away again
@@ -217,6 +218,13 @@ soak bench: all test-programs
 	$(Q)BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) ci/$@
 mutants: all
 	$(Q)TMPDIR=$$(mktemp -d) BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) bash tests/soak/mutants.sh
+# Finds where bugs can be planted into our sources; ci/mutate says what to install where libclang is not.
+LIBCLANG := $(patsubst %/lib/libclang.so,%,$(lastword $(sort $(wildcard /usr/lib/llvm-*/lib/libclang.so))))
+$(OUT)/mutate: $(wildcard tests/mutate/*.[ch] tests/mutate/operators/*.[ch]) $(call archive,base) $(OUT)/.flags
+	@echo "  LD   $@"
+	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -isystem $(LIBCLANG)/include $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) -L$(LIBCLANG)/lib -Wl,-rpath,$(LIBCLANG)/lib -lclang
+mutate:
+	$(Q)ci/mutate
 # The same programs are built by a fuzzer's compiler into folders of their own, by the scripts.
 $(OUT)/fuzz-schedule: $(call archive,harness faults agent base)
 $(OUT)/fuzz-input $(OUT)/fuzz-connections: $(call archive,agent base)
@@ -260,6 +268,6 @@ clean:
 help:
 	@sed -n '/^[^#]/q;s/^# \{0,1\}//p' Makefile
 
-.PHONY: all deps demo test test-programs soak mutants bench fuzz fuzz-programs compare transcripts tidy format install uninstall clean help FORCE
+.PHONY: all deps demo test test-programs soak mutants mutate bench fuzz fuzz-programs compare transcripts tidy format install uninstall clean help FORCE
 .SECONDARY:
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# The mutator on a small source: each operator plants what it says, one seed draws one draw, and ci/mutate refuses what it does
+# not understand.
+set -u
+compgen -G '/usr/lib/llvm-*/lib/libclang.so' >/dev/null || { echo 'libclang is missing (libclang-dev)'; exit 77; }
+failed=0
+fail() { echo "$*"; failed=1; }
+make -s BUILD="$BUILD" OUT="$OUT" DEPS=0 "$OUT/mutate" || exit 1
+mutate=$(realpath "$OUT/mutate")
+for arguments in '--sample 0' '--sample x' '--seed' '--room kitchen' '--oracles tea' 'unknown'; do
+    # shellcheck disable=SC2086
+    ci/mutate $arguments >/dev/null 2>&1
+    rc=$?
+    [ $rc = 64 ] || fail "ci/mutate $arguments: exit $rc, not 64"
+done
+
+cd "$TMPDIR" || exit 1
+cat >small.c <<'C'
+#include <stdbool.h>
+#include <signal.h>
+#include <unistd.h>
+#define MORE(a) ((a) < 3)
+int small(int a, int b);
+int small(int a, int b) {
+    int r = small(a, b);
+    if (r < 0)
+        return r;
+    if (a < b && MORE(b))
+        kill(a, SIGTERM);
+    close(b);
+    return 5;
+}
+C
+plants() { # plants OPERATOR LINE: some point of the operator leaves this line
+    local identity
+    while read -r identity; do
+        "$mutate" apply "$identity" | diff small.c - | sed -n 's/^> *//p' | grep -qxF -- "$2" && return
+    done < <("$mutate" list small.c -- | cut -f 2 | grep -F ":$1:")
+    fail "$1 plants no: $2"
+}
+plants arguments-swapped 'int r = small(b, a);'
+plants comparison-off-by-one 'if (a <= b && MORE(b))'
+plants condition-false 'if (0)'
+plants condition-negated 'if (!(a < b && MORE(b)))'
+plants condition-true 'if (a < b && 1)'
+plants constant-changed 'return (5 + 1);'
+plants early-return 'return 0; close(b);'
+plants error-ignored 'int r = (small(a, b), 0);'
+plants flag-exchanged 'kill(a, SIGKILL);'
+plants release-dropped ';'
+plants statement-dropped ';'
+"$mutate" list small.c | grep -q 'small.c:4' && fail 'a point within a macro'
+[ "$("$mutate" operators | wc -l)" = 11 ] || fail 'an operator that is not tried here'
+
+# Names survive what is changed elsewhere, draws repeat.
+"$mutate" list small.c | cut -f 2 >before
+sed -i '1i /* another line */' small.c
+"$mutate" list small.c | cut -f 2 | cmp -s before - || fail 'a line elsewhere gives points other names'
+"$mutate" draw 7 4 - small.c >one && "$mutate" draw 7 4 - small.c | cmp -s one - || fail 'one seed, two draws'
+"$mutate" draw 8 4 - small.c | cmp -s one - && fail 'two seeds, one draw'
+"$mutate" apply small.c:small:early-return:00000000:1 >/dev/null 2>&1 && fail 'a point that is not there is taken'
+exit $failed

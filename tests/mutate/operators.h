@@ -1,0 +1,12 @@
+/* X(name) for each operator; the order is the alphabet's. */
+X(arguments_swapped)
+X(comparison_off_by_one)
+X(condition_false)
+X(condition_negated)
+X(condition_true)
+X(constant_changed)
+X(early_return)
+X(error_ignored)
+X(flag_exchanged)
+X(release_dropped)
+X(statement_dropped)

@@ -1,0 +1,20 @@
+/* A condition, or a part of one, that never holds. */
+#include "tests/mutate/operator.h"
+#include "tests/mutate/operators/errors.h"
+
+static void find(const struct finding *f, const struct node *n) {
+    const struct source *s = f->source;
+    if (n->kind == CXCursor_BinaryOperator && node_children(n) == 2 &&
+        node_between(s, n->first, n->first->next, "||")) {
+        find_instead(f, operator_condition_false.name, n->first, "0");
+        find_instead(f, operator_condition_false.name, n->first->next, "0");
+    }
+    if (node_condition(s, n) && !errors_are_guarded(s, n))
+        find_instead(f, operator_condition_false.name, node_condition(s, n), "0");
+}
+
+const struct operator operator_condition_false = {
+    .name = "condition-false",
+    .summary = "a condition, or a part of one, never holds",
+    .find = find,
+};
