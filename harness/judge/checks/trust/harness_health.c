@@ -9,9 +9,16 @@
 
 static const char broken[] = "Harness: it recorded the run from beginning to end.";
 
-/* Stamps are taken when something is received, and written in that order; the end of a worker may
- * be written later, when its status took its time. Two threads of events differ by microseconds. */
+/* Stamps are taken when something is received, and written in that order. Two threads of events
+ * differ by microseconds. */
 static const int64_t BACKWARDS_NS = 1000000;
+
+/* The end of a worker is written when its status is known, which may take its time; a signal bears
+ * the kernel's own stamp of when it was sent. */
+static bool may_be_late(const struct record *r) {
+    return r->source == SOURCE_KERNEL && (record_is(r, "worker-exit") || record_is(r, "signal") ||
+                                          record_is(r, "signal-group"));
+}
 
 struct health {
     size_t evidence;
@@ -26,7 +33,7 @@ static struct health look(const struct history *h) {
         s.evidence += source_is_evidence(r->source);
         if (record_is(r, "fault-fired") && record_i64(r, "lag_ns", 0) > s.trigger_lag_ns)
             s.trigger_lag_ns = record_i64(r, "lag_ns", 0);
-        bool late = r->source == SOURCE_KERNEL && record_is(r, "worker-exit");
+        bool late = may_be_late(r);
         if (newest && !late && !s.backwards && r->t_ns < newest->t_ns - BACKWARDS_NS) {
             s.backwards = r;
             s.before = newest;
