@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "base/sys/file.h"
 #include "base/sys/random.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -65,11 +66,20 @@ static bool stands_before(const char *const *env, size_t at) {
     return false;
 }
 
+/* What the harness gives a node is sent to it as text: where it is none, other bytes come there. */
+static bool is_text(const char *s) {
+    int n;
+    for (size_t left = strlen(s); left; s += n, left -= (size_t)n)
+        if ((n = utf8_read(s, left, NULL)) <= 0)
+            return false;
+    return true;
+}
+
 static void put_variables(struct json_writer *w, const struct given_key *k,
                           const char *const *env) {
     json_object(w, "env");
     for (size_t i = 0; env[i] && i < VARIABLES_MAX; i++)
-        if (!stands_before(env, i))
+        if (is_text(env[i]) && !stands_before(env, i))
             put_variable(w, k, env[i]);
     json_end_object(w);
 }

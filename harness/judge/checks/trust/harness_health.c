@@ -16,8 +16,8 @@ static const int64_t BACKWARDS_NS = 1000000;
 /* The end of a worker is written when its status is known, which may take its time; a signal bears
  * the kernel's own stamp of when it was sent. */
 static bool may_be_late(const struct record *r) {
-    return r->source == SOURCE_KERNEL && (record_is(r, "worker-exit") || record_is(r, "signal") ||
-                                          record_is(r, "signal-group"));
+    return r->source == SOURCE_KERNEL &&
+           (record_is(r, "worker-exit") || record_is(r, "signal") || record_is(r, "signal-group"));
 }
 
 struct health {
