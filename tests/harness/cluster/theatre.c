@@ -188,7 +188,8 @@ void say(const char *line) {
 
 /* As plan_settle does it, for a timeline that has a cut in it. */
 static void make_processes(struct plan *plan) {
-    static struct planned_entry cut;
+    static const struct timeline_entry written;
+    static struct planned_entry cut = {.entry = &written};
     char prefix[LOOPBACK_PREFIX_MAX];
     struct err err;
     cut.fault = fault_find("net-partition");
