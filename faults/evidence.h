@@ -1,8 +1,17 @@
 /* evidence: the table of what can show that a fault was felt. One line a kind, alphabetical;
  * fault.h makes the names of it, and harness/run/evidence/ has a file for each. */
 X(agent_start)
+X(connections_blocked)
+X(connections_refused)
+X(connections_reset)
+X(frames_corrupted)
 X(frames_delayed)
 X(frames_dropped)
+X(frames_duplicated)
+X(frames_lost)
+X(frames_oversize)
+X(frames_reordered)
+X(frames_throttled)
 X(links_cut)
 X(signal_taken)
 X(target_exit)

@@ -3,19 +3,11 @@
 #pragma once
 
 #include "base/err.h"
+#include "faults/mechanism/impairment.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-/* What becomes of frames between two groups. */
-struct impairment {
-    unsigned planes; /* PLANE_* */
-    /* Each is late by delay, give or take up to jitter, drawn from seed; those of one direction
-     * arrive in their order. */
-    int64_t delay_ns, jitter_ns;
-    uint64_t seed;
-};
 
 enum target_kind { TARGET_NODE = 1, TARGET_AGENT = 2, TARGET_WORKER = 4, TARGET_STORE = 8 };
 
@@ -24,9 +16,10 @@ enum target_kind { TARGET_NODE = 1, TARGET_AGENT = 2, TARGET_WORKER = 4, TARGET_
 struct node_ops {
     int (*kill)(void *node, struct err *err);             /* every process at once */
     int (*silence)(void *node, bool on, struct err *err); /* the wire drops all of its frames */
-    /* Closes or opens planes (PLANE_*) of the wire between groups of nodes, "n0,n1|n2", both ways;
-     * a group "*" is everybody who is named in no other. Who is in no group keeps all links. */
-    int (*part)(void *node, const char *groups, unsigned planes, bool on, struct err *err);
+    /* Closes or opens the planes and directions of `how` between groups of nodes, "n0,n1|n2"; a
+     * group "*" is everybody who is named in no other. Who is in no group keeps all links. */
+    int (*part)(void *node, const char *groups, const struct impairment *how, bool on,
+                struct err *err);
     /* The same for frames that arrive, but not as they were sent. */
     int (*impair)(void *node, const char *groups, const struct impairment *how, bool on,
                   struct err *err);

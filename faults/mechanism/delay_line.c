@@ -35,7 +35,7 @@ static void set_timer(struct delay_line *d) {
 static void land(struct delay_line *d, struct flight *f) {
     list_remove(&f->link);
     d->bytes -= f->frame.len;
-    d->directions[f->frame.from][f->frame.to].n--;
+    d->directions[f->frame.from][f->frame.to].n -= !f->frame.overtaken;
     d->fn(d->arg, &f->frame);
     free(f);
 }
@@ -88,9 +88,12 @@ bool delay_line_put(struct delay_line *d, const struct delayed *frame, int64_t d
     struct flight *f = mem_alloc(1, sizeof(*f) + frame->len);
     f->frame = *frame;
     f->frame.message = memcpy(f->message, frame->message, frame->len);
-    f->due_ns = way->n && way->due_ns > due_ns ? way->due_ns : due_ns;
-    way->due_ns = f->due_ns;
-    way->n++;
+    f->due_ns = due_ns;
+    if (!frame->overtaken) {
+        f->due_ns = way->n && way->due_ns > due_ns ? way->due_ns : due_ns;
+        way->due_ns = f->due_ns;
+        way->n++;
+    }
     d->bytes += frame->len;
     insert(d, f);
     if (d->flights.next == &f->link)

@@ -1,7 +1,7 @@
 /* delay_line: frames that are on their way and arrive later.
  *
  * Those of one direction arrive in the order in which they were sent, however long each was to
- * take. Runs on a loop; single-threaded. */
+ * take, but for those that may be overtaken. Runs on a loop; single-threaded. */
 #pragma once
 
 #include "base/sys/loop.h"
@@ -14,6 +14,8 @@ struct delay_line;
 struct delayed {
     int from, to; /* ports */
     unsigned plane;
+    unsigned deeds; /* 1 << DEED_*: for who counts them when it lands */
+    bool overtaken; /* it keeps nobody back */
     const unsigned char *message;
     size_t len;
 };
@@ -27,7 +29,7 @@ enum { DELAY_LINE_BYTES_MAX = 64 << 20 };
 struct delay_line *delay_line_new(struct loop *l, delay_line_fn *fn, void *arg);
 struct delay_line *delay_line_free(struct delay_line *d); /* NULL is allowed; returns NULL */
 
-/* Whether a frame of this direction is in flight, which one that is not late would overtake. */
+/* Whether a frame of this direction is in flight that one which is not late must not overtake. */
 bool delay_line_has(const struct delay_line *d, int from, int to);
 /* Copies the frame. False: too much is in flight. */
 bool delay_line_put(struct delay_line *d, const struct delayed *frame, int64_t due_ns);

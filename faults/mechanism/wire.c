@@ -5,6 +5,7 @@
 #include "base/sys/file.h"
 #include "base/sys/netlink.h"
 #include "faults/mechanism/delay_line.h"
+#include "faults/mechanism/packets.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -36,8 +37,9 @@ struct wire {
     int ports_n;    /* one more than the highest port that is known */
     struct port ports[WIRE_PORTS_MAX];
     struct wire_rules rules;
+    struct impairer *impairer;
     struct delay_line *late;
-    unsigned char message[PACKET_PORT_MAX];
+    unsigned char message[PACKET_PORT_MAX], packet[PACKET_PORT_MAX];
 };
 
 static delay_line_fn on_due;
@@ -48,6 +50,7 @@ struct wire *wire_new(struct loop *l, wire_gone_fn *gone, void *arg) {
     w->gone = gone;
     w->arg = arg;
     w->netlink = -1;
+    w->impairer = impairer_new();
     w->late = delay_line_new(l, on_due, w);
     for (int i = 0; i < WIRE_PORTS_MAX; i++)
         w->ports[i] =
@@ -68,6 +71,7 @@ struct wire *wire_free(struct wire *w) {
         port_close(&w->ports[i]);
     file_close(&w->netlink);
     delay_line_free(w->late);
+    impairer_free(w->impairer);
     free(w);
     return NULL;
 }
@@ -78,6 +82,10 @@ void wire_queue(struct wire *w, enum packet_queue queue) {
 
 struct wire_rules *wire_rules(struct wire *w) {
     return &w->rules;
+}
+
+bool wire_impair(struct wire *w, const struct impaired *list, size_t n) {
+    return impairer_set(w->impairer, list, n, clock_monotonic_ns());
 }
 
 /* The kernel says once that a card is gone, to whoever reads or writes next. */
@@ -104,12 +112,16 @@ static bool is_cut(const struct wire *w, const struct port *from, const struct p
     return to->packets.fd >= 0 && !w->rules.silent[from->number] && !w->rules.silent[to->number];
 }
 
+static void drop(struct port *from, struct port *to, bool cut) {
+    from->counters.dropped_out++;
+    to->counters.dropped_in++;
+    from->counters.cut_to[to->number] += cut;
+}
+
 static bool passes(const struct wire *w, struct port *from, struct port *to, unsigned plane) {
     if (to->packets.fd >= 0 && wire_rules_pass(&w->rules, from->number, to->number, plane))
         return true;
-    from->counters.dropped_out++;
-    to->counters.dropped_in++;
-    from->counters.cut_to[to->number] += is_cut(w, from, to);
+    drop(from, to, is_cut(w, from, to));
     return false;
 }
 
@@ -128,26 +140,103 @@ static bool hand_over(struct port *to, const struct passing *m) {
     return true;
 }
 
+static void count_deeds(struct port *from, const struct port *to, unsigned deeds) {
+    for (int i = 0; deeds && i < DEEDS_N; i++)
+        from->counters.done_to[i][to->number] += deeds >> i & 1;
+}
+
 /* Whoever is cut off, or without power, by the time it arrives does not get it. */
 static void on_due(void *arg, const struct delayed *d) {
     struct wire *w = arg;
     struct port *from = &w->ports[d->from], *to = &w->ports[d->to];
     const struct passing m = {.message = d->message, .len = d->len, .plane = d->plane};
     if (passes(w, from, to, d->plane) && hand_over(to, &m))
-        from->counters.delayed_to[d->to]++;
+        count_deeds(from, to, d->deeds);
+}
+
+static void send_on(struct wire *w, struct port *from, struct port *to, const struct passing *m,
+                    const struct fate *fate) {
+    bool overtaken = fate->deeds & 1U << DEED_REORDERED;
+    if (fate->late_ns <= 0 && !delay_line_has(w->late, from->number, to->number)) {
+        if (hand_over(to, m))
+            count_deeds(from, to, fate->deeds);
+        return;
+    }
+    const struct delayed d = {.from = from->number,
+                              .to = to->number,
+                              .plane = m->plane,
+                              .deeds = fate->deeds,
+                              .overtaken = overtaken,
+                              .message = m->message,
+                              .len = m->len};
+    if (!delay_line_put(w->late, &d, clock_monotonic_ns() + fate->late_ns))
+        to->counters.lost++;
+}
+
+/* Tells who wants to connect that nobody listens, or both ends that the other is gone. */
+static void reset(struct port *from, struct port *to, const struct passing *m,
+                  const struct frame *f, bool both) {
+    unsigned char made[PACKETS_RESET_MAX];
+    const unsigned char *bytes = m->message + PACKET_PORT_HEADER;
+    struct passing rst = {.message = made};
+    rst.len = packets_reset(bytes, f, true, made);
+    hand_over(from, &rst);
+    if (!both)
+        return;
+    rst.len = packets_reset(bytes, f, false, made);
+    hand_over(to, &rst);
+}
+
+/* What the frame is changed to is written into `packet`; NULL: it is not changed. */
+static void meet_fate(struct wire *w, struct port *from, struct port *to, const struct passing *m,
+                      unsigned char *packet) {
+    struct frame f;
+    if (!frame_parse(m->message + PACKET_PORT_HEADER, m->len - PACKET_PORT_HEADER, &f))
+        return;
+    const struct passage p = {.from = from->number,
+                              .to = to->number,
+                              .plane = m->plane,
+                              .frame = &f,
+                              .now_ns = clock_monotonic_ns()};
+    struct fate fate = impairer_decide(w->impairer, &p);
+    if (fate.dropped) {
+        count_deeds(from, to, fate.deeds);
+        if (fate.cut)
+            drop(from, to, true);
+        if (fate.deeds & (1U << DEED_RESET | 1U << DEED_REFUSED))
+            reset(from, to, m, &f, fate.deeds & 1U << DEED_RESET);
+        return;
+    }
+    if (packet && fate.deeds & 1U << DEED_CORRUPTED)
+        packets_flip(packet + PACKET_PORT_HEADER, &f, fate.bit, fate.checksum_right);
+    send_on(w, from, to, m, &fate);
+    if (fate.deeds & 1U << DEED_DUPLICATED)
+        send_on(w, from, to, m, &(struct fate){.late_ns = fate.late_ns});
+}
+
+/* The way of a message whose packets are decided about one by one. */
+struct way {
+    struct wire *wire;
+    struct port *from, *to;
+    unsigned plane;
+};
+
+static void on_packet(void *arg, unsigned char *message, size_t len) {
+    const struct way *way = arg;
+    const struct passing m = {.message = message, .len = len, .plane = way->plane};
+    meet_fate(way->wire, way->from, way->to, &m, message);
 }
 
 static void forward(struct wire *w, struct port *from, struct port *to, const struct passing *m) {
     if (!passes(w, from, to, m->plane))
         return;
-    int64_t late = wire_rules_delay(&w->rules, from->number, to->number, m->plane);
-    if (late <= 0 && !delay_line_has(w->late, from->number, to->number)) {
-        hand_over(to, m);
-        return;
-    }
-    const struct delayed d = {from->number, to->number, m->plane, m->message, m->len};
-    if (!delay_line_put(w->late, &d, clock_monotonic_ns() + late))
-        to->counters.lost++;
+    if (impairer_wants_packets(w->impairer, from->number, to->number)) {
+        struct way way = {w, from, to, m->plane};
+        packets_each(m->message, m->len, w->packet, on_packet, &way);
+    } else if (impairer_touches(w->impairer, from->number, to->number))
+        meet_fate(w, from, to, m, NULL);
+    else
+        send_on(w, from, to, m, &(const struct fate){0});
 }
 
 static struct port *port_of(struct wire *w, const unsigned char mac[6]) {

@@ -11,18 +11,21 @@
 
 #include "base/sys/loop.h"
 #include "base/sys/packet_port.h"
+#include "faults/mechanism/impairer.h"
 #include "faults/mechanism/wire_rules.h"
 
 struct wire;
 
 struct wire_port_counters { /* in: towards the node */
     uint64_t frames_in, bytes_in, frames_out, bytes_out;
-    uint64_t dropped_in,
-        dropped_out;                 /* by the rules: of a pair both the sender's and the other's */
+    /* By the rules and by a link that flaps, not what else an impairment drops: of a pair both the
+     * sender's and the other's. */
+    uint64_t dropped_in, dropped_out;
     uint64_t data_bytes_out;         /* TCP payload of the data plane, whatever became of it */
     uint64_t cut_to[WIRE_PORTS_MAX]; /* from this node to that one, dropped by a cut */
-    uint64_t delayed_to[WIRE_PORTS_MAX]; /* likewise, passed on late by a delay */
-    uint64_t lost;                       /* by the wire itself, because it was too slow */
+    /* What impairments did to frames from this node to that one. */
+    uint64_t done_to[DEEDS_N][WIRE_PORTS_MAX];
+    uint64_t lost; /* by the wire itself, because it was too slow */
 };
 
 /* The card of a port has gone, with the namespace its other end was in. */
@@ -32,6 +35,8 @@ struct wire *wire_new(struct loop *l, wire_gone_fn *gone, void *arg);
 struct wire *wire_free(struct wire *w); /* NULL is allowed; returns NULL. Removes no card. */
 void wire_queue(struct wire *w, enum packet_queue queue); /* of ports added from now on */
 struct wire_rules *wire_rules(struct wire *w);
+/* These impairments are in force from now on, and no others; false: there are too many. */
+bool wire_impair(struct wire *w, const struct impaired *list, size_t n);
 
 /* Makes the pair of cards: "eth0" with this address in the node's namespace (an fd), the other end
  * here. A port that is there already gets the new card in place of the old, which is removed. */

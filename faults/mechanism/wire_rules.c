@@ -28,27 +28,14 @@ void wire_rules_cut(struct wire_rules *r, int from, int to, unsigned planes, boo
 
 void wire_rules_clear(struct wire_rules *r) {
     memset(r->cut, 0, sizeof(r->cut));
-    r->delays_n = 0;
 }
 
-void wire_rules_partition(struct wire_rules *r, const int *group, int ports, unsigned planes,
-                          bool on) {
-    for (int from = 0; from < ports; from++)
-        for (int to = 0; to < ports; to++)
-            if (group[from] >= 0 && group[to] >= 0 && group[from] != group[to])
-                wire_rules_cut(r, from, to, planes, on);
-}
-
-bool wire_rules_late(struct wire_rules *r, const int *group, int ports, const struct wire_delay *d,
-                     uint64_t seed) {
-    if (r->delays_n >= WIRE_DELAYS_MAX)
-        return false;
-    struct wire_delay *to = &r->delays[r->delays_n++];
-    *to = *d;
-    for (int i = 0; i < WIRE_PORTS_MAX; i++)
-        to->group[i] = i < ports ? group[i] : -1;
-    rand_init(&to->rand, seed);
-    return true;
+void wire_rules_partition(struct wire_rules *r, const int group[WIRE_PORTS_MAX],
+                          const struct impairment *how) {
+    for (int from = 0; from < WIRE_PORTS_MAX; from++)
+        for (int to = 0; to < WIRE_PORTS_MAX; to++)
+            if (impairment_is_between(how->direction, group[from], group[to]))
+                wire_rules_cut(r, from, to, (unsigned)how->planes & PLANE_ALL, true);
 }
 
 unsigned wire_rules_plane(const struct wire_rules *r, const struct frame *f) {
@@ -71,22 +58,4 @@ bool wire_rules_pass(const struct wire_rules *r, int from, int to, unsigned plan
         return false;
     unsigned closed = r->cut[from][to];
     return plane ? !(closed & plane) : closed != PLANE_ALL;
-}
-
-static bool is_about(const struct wire_delay *d, int from, int to, unsigned plane) {
-    bool apart = d->group[from] >= 0 && d->group[to] >= 0 && d->group[from] != d->group[to];
-    return apart && (plane ? d->planes & plane : d->planes == PLANE_ALL);
-}
-
-int64_t wire_rules_delay(struct wire_rules *r, int from, int to, unsigned plane) {
-    int64_t late = 0;
-    for (size_t i = 0; i < r->delays_n; i++) {
-        struct wire_delay *d = &r->delays[i];
-        if (!is_about(d, from, to, plane))
-            continue;
-        late += d->delay_ns;
-        if (d->jitter_ns > 0)
-            late += (int64_t)rand_below(&d->rand, 2 * (uint64_t)d->jitter_ns + 1) - d->jitter_ns;
-    }
-    return late;
 }

@@ -5,12 +5,12 @@
  * until all planes of a direction are closed, or else a cut of one plane would starve the rest. */
 #pragma once
 
-#include "base/rand.h"
 #include "faults/mechanism/frame.h"
+#include "faults/mechanism/impairment.h"
 
 #include <stdbool.h>
 
-enum { WIRE_PORTS_MAX = 64, WIRE_DELAYS_MAX = 32 };
+enum { WIRE_PORTS_MAX = 64 };
 
 enum plane {
     PLANE_STORE = 1,     /* the store's port */
@@ -20,22 +20,12 @@ enum plane {
     PLANE_ALL = 15,
 };
 
-/* What passes between ports of different groups is late by delay, give or take up to jitter. */
-struct wire_delay {
-    int group[WIRE_PORTS_MAX]; /* < 0: in none, untouched */
-    unsigned planes;
-    int64_t delay_ns, jitter_ns;
-    struct rand rand;
-};
-
 struct wire_rules {
     unsigned char cut[WIRE_PORTS_MAX][WIRE_PORTS_MAX]; /* [from][to]: planes that are closed */
     bool silent[WIRE_PORTS_MAX];                       /* nothing in, nothing out */
     uint16_t store_port;                               /* 0: none */
     uint16_t store_peer_port;           /* where its members speak with each other, 0: nowhere */
     unsigned char bootstrap[65536 / 8]; /* one bit a port */
-    struct wire_delay delays[WIRE_DELAYS_MAX];
-    size_t delays_n;
 };
 
 void wire_rules_bootstrap(struct wire_rules *r, uint16_t tcp_port);
@@ -43,20 +33,13 @@ bool wire_rules_is_bootstrap(const struct wire_rules *r, uint16_t tcp_port);
 void wire_rules_silence(struct wire_rules *r, int port, bool on);
 /* Opens or closes planes from one port to another; the other direction is a call of its own. */
 void wire_rules_cut(struct wire_rules *r, int from, int to, unsigned planes, bool on);
-/* Opens all that was closed, and takes all delays away. */
+/* Opens all that was closed. */
 void wire_rules_clear(struct wire_rules *r);
-/* Closes every direction between two ports of different groups. group[i] < 0: in none, untouched.
- */
-void wire_rules_partition(struct wire_rules *r, const int *group, int ports, unsigned planes,
-                          bool on);
-
-/* Adds a delay, whose draws begin anew with the seed; false: there are too many. As a cut, it holds
- * what has no plane only with all planes. */
-bool wire_rules_late(struct wire_rules *r, const int *group, int ports, const struct wire_delay *d,
-                     uint64_t seed);
+/* Closes planes and direction of `how` between all ports of different groups. group[i] < 0: in
+ * none, untouched. */
+void wire_rules_partition(struct wire_rules *r, const int group[WIRE_PORTS_MAX],
+                          const struct impairment *how);
 
 /* The plane of a frame; 0: none (ARP and what is not IP). */
 unsigned wire_rules_plane(const struct wire_rules *r, const struct frame *f);
 bool wire_rules_pass(const struct wire_rules *r, int from, int to, unsigned plane);
-/* By how long such a frame is late, all delays together; draws. 0: no rule is about it. */
-int64_t wire_rules_delay(struct wire_rules *r, int from, int to, unsigned plane);

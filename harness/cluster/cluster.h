@@ -33,9 +33,9 @@ struct wire_counters { /* of one node's port; in: towards the node */
                                 MASTER_PORT told by wire_bootstrap_port; retransmissions included */
     bool at_sockets; /* counted by the kernel at the nodes' own sockets: only what was dropped */
     uint64_t lost;   /* by the wire itself, because it was too slow: a sick harness */
-    uint64_t cut_to[CLUSTER_NODES_MAX];     /* frames from this node, dropped by a partition; by the
+    uint64_t cut_to[CLUSTER_NODES_MAX]; /* frames from this node, dropped by a partition; by the
                                            receiver's place in cluster_nodes */
-    uint64_t delayed_to[CLUSTER_NODES_MAX]; /* likewise, that an impairment has passed on late */
+    uint64_t done_to[DEEDS_N][CLUSTER_NODES_MAX]; /* likewise, what impairments did to them */
 };
 
 struct cluster_callbacks {

@@ -372,9 +372,10 @@ static int op_silence(void *node, bool on, struct err *err) {
     return n->cluster->isolation->silence(n, on, err);
 }
 
-static int op_part(void *node, const char *groups, unsigned planes, bool on, struct err *err) {
+static int op_part(void *node, const char *groups, const struct impairment *how, bool on,
+                   struct err *err) {
     const struct node *n = node;
-    return partition_set(n->cluster, groups, &(struct impairment){.planes = planes}, on, err);
+    return partition_set(n->cluster, groups, how, true, on, err);
 }
 
 static int op_impair(void *node, const char *groups, const struct impairment *how, bool on,
@@ -383,7 +384,7 @@ static int op_impair(void *node, const char *groups, const struct impairment *ho
     if (!n->cluster->isolation->impairs)
         return err_say(err, -ENOTSUP,
                        "nodes that are processes have no wire on which frames could be impaired");
-    return partition_set(n->cluster, groups, how, on, err);
+    return partition_set(n->cluster, groups, how, false, on, err);
 }
 
 static int op_destroy_sockets(void *node, struct err *err) {

@@ -52,15 +52,11 @@ int cluster_groups(const struct cluster *c, const char *text, int ret[CLUSTER_NO
 
 /* ---- those in force ---- */
 
-static bool is_like(const struct impairment *a, const struct impairment *b) {
-    return a->planes == b->planes && a->delay_ns == b->delay_ns && a->jitter_ns == b->jitter_ns &&
-           a->seed == b->seed;
-}
-
 static struct partition *find_like(struct cluster *c, const struct partition *p) {
     list_each(it, &c->partitions) {
         struct partition *q = list_entry(it, struct partition, link);
-        if (is_like(&q->how, &p->how) && memcmp(q->group, p->group, sizeof(p->group)) == 0)
+        if (q->cut == p->cut && memcmp(&q->how, &p->how, sizeof(p->how)) == 0 &&
+            memcmp(q->group, p->group, sizeof(p->group)) == 0)
             return q;
     }
     return NULL;
@@ -71,10 +67,12 @@ static void drop(struct partition *p) {
     free(p);
 }
 
-int partition_set(struct cluster *c, const char *groups, const struct impairment *how, bool on,
-                  struct err *err) {
+int partition_set(struct cluster *c, const char *groups, const struct impairment *how, bool cut,
+                  bool on, struct err *err) {
     struct partition *p = mem_new(struct partition);
     p->how = *how;
+    p->cut = cut;
+    p->id = ++c->partitions_made;
     int r = cluster_groups(c, groups, p->group, err);
     struct partition *old = r || on ? NULL : find_like(c, p);
     if (r || !on) {

@@ -102,9 +102,10 @@ struct cluster {
     struct wire_link wire;
     struct cut *cut;
     struct list partitions; /* that are in force */
-    struct texts before;    /* the cgroups that there were when the run began */
-    struct texts cgroups;   /* that processes of a node were seen in */
-    struct layer *layer;    /* NULL: what the job writes stays */
+    int64_t partitions_made;
+    struct texts before;  /* the cgroups that there were when the run began */
+    struct texts cgroups; /* that processes of a node were seen in */
+    struct layer *layer;  /* NULL: what the job writes stays */
     bool has_failed, going_down, is_down;
     struct loop_source *on_deadline;
 };
@@ -142,13 +143,15 @@ void calls_watch(struct node *n, int fd);
 
 struct partition {
     struct list link;
-    struct impairment how; /* of its planes; without a delay nothing passes */
+    bool cut;              /* nothing passes; else how it does */
+    struct impairment how; /* of a cut only planes and direction */
+    int64_t id;            /* of those in force each has another */
     int group[CLUSTER_NODES_MAX];
 };
 
 /* Adds a partition of the nodes, or takes one like it away, and brings all of them in force. */
-int partition_set(struct cluster *c, const char *groups, const struct impairment *how, bool on,
-                  struct err *err);
+int partition_set(struct cluster *c, const char *groups, const struct impairment *how, bool cut,
+                  bool on, struct err *err);
 void partitions_free(struct cluster *c);
 
 int wire_link_start(struct cluster *c, struct err *err);

@@ -76,7 +76,8 @@ static void on_counters(struct cluster *c, const struct json *ports) {
             .lost = (uint64_t)json_get_i64(it, "lost", 0),
         };
         take_frames(json_get(it, "cut"), w.cut_to);
-        take_frames(json_get(it, "delayed"), w.delayed_to);
+        for (size_t i = 0; i < DEEDS_N; i++)
+            take_frames(json_get(it, impairment_deed_keys[i]), w.done_to[i]);
         if (c->cb.counters)
             c->cb.counters(c->arg, c->nodes[port], &w);
     }
@@ -257,10 +258,11 @@ int wire_link_silence(struct cluster *c, struct node *n, bool on, struct err *er
 static void put_partition(const struct cluster *c, struct json_writer *w,
                           const struct partition *p) {
     json_object(w, NULL);
-    json_put_i64(w, "planes", p->how.planes);
-    json_put_i64(w, "delay_ns", p->how.delay_ns);
-    json_put_i64(w, "jitter_ns", p->how.jitter_ns);
-    json_put_i64(w, "seed", (int64_t)p->how.seed);
+    struct impairment how = p->how;
+    json_put_i64(w, "id", p->id);
+    json_put_bool(w, "cut", p->cut);
+    for (size_t i = 0; i < IMPAIRMENT_NUMBERS_N; i++)
+        json_put_i64(w, impairment_names[i], *impairment_number(&how, i));
     json_array(w, "groups");
     for (size_t i = 0; i < c->nodes_n && i < CLUSTER_NODES_MAX; i++)
         json_put_i64(w, NULL, p->group[i]);

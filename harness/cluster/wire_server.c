@@ -83,23 +83,37 @@ static int do_silence(struct wire_service *s, struct message *m, struct err *err
     return 0;
 }
 
-/* All partitions at once, so that between two frames either the old ones hold or the new. */
+static void take_impaired(const struct json *j, struct impaired *ret) {
+    int n = 0;
+    *ret = (struct impaired){.id = json_get_i64(j, "id", 0)};
+    for (int i = 0; i < WIRE_PORTS_MAX; i++)
+        ret->group[i] = -1;
+    json_each(g, json_get(j, "groups")) if (n < WIRE_PORTS_MAX) ret->group[n++] =
+        (int)json_i64(g, -1);
+    for (size_t i = 0; i < IMPAIRMENT_NUMBERS_N; i++)
+        *impairment_number(&ret->how, i) = json_get_i64(j, impairment_names[i], 0);
+}
+
+/* All of them at once, so that between two frames either the old ones hold or the new. */
 static int do_partitions(struct wire_service *s, struct message *m, struct err *err) {
     struct wire_rules *rules = wire_rules(s->wire);
+    struct impaired list[IMPAIRER_MAX];
+    size_t n = 0;
+    json_each(it, json_get(m->json, "list")) n += !json_get_bool(it, "cut", false);
+    if (n > IMPAIRER_MAX)
+        return err_say(err, -ENOSPC, "%zu impairments at once, and %d are the most", n,
+                       IMPAIRER_MAX);
     wire_rules_clear(rules);
+    n = 0;
     json_each(it, json_get(m->json, "list")) {
-        int group[WIRE_PORTS_MAX], n = 0;
-        json_each(g, json_get(it, "groups")) if (n < WIRE_PORTS_MAX) group[n++] =
-            (int)json_i64(g, -1);
-        unsigned planes = (unsigned)json_get_i64(it, "planes", PLANE_ALL) & PLANE_ALL;
-        const struct wire_delay d = {.planes = planes,
-                                     .delay_ns = json_get_i64(it, "delay_ns", 0),
-                                     .jitter_ns = json_get_i64(it, "jitter_ns", 0)};
-        if (!d.delay_ns)
-            wire_rules_partition(rules, group, n, planes, true);
-        else if (!wire_rules_late(rules, group, n, &d, (uint64_t)json_get_i64(it, "seed", 0)))
-            return err_say(err, -ENOSPC, "more than %d delays at once", WIRE_DELAYS_MAX);
+        struct impaired one;
+        take_impaired(it, &one);
+        if (json_get_bool(it, "cut", false))
+            wire_rules_partition(rules, one.group, &one.how);
+        else
+            list[n++] = one;
     }
+    wire_impair(s->wire, list, n);
     return 0;
 }
 
@@ -133,7 +147,8 @@ static void put_counters(struct wire_service *s, int port) {
     json_put_i64(&s->w, "data_bytes_out", (int64_t)c.data_bytes_out);
     json_put_i64(&s->w, "lost", (int64_t)c.lost);
     put_frames(s, "cut", c.cut_to);
-    put_frames(s, "delayed", c.delayed_to);
+    for (size_t i = 0; i < DEEDS_N; i++)
+        put_frames(s, impairment_deed_keys[i], c.done_to[i]);
     json_end_object(&s->w);
 }
 

@@ -78,11 +78,13 @@
  *             stepped; first-end, round-end: its first, its last worker has ended; nodes: what each
  *             was given
  *
- *   wire      fault-evidence {id, n, what, dropped_in, dropped_out | fewest}
+ *   wire      fault-evidence {id, n, what, dropped_in, dropped_out | fewest | count}
  *             wire {node, frames_in, bytes_in, frames_out, bytes_out, dropped_in, dropped_out,
- *             data_bytes_out, cut_to:{node: frames}, delayed_to?: likewise}   (in: towards the
- *             node; data: all but the store's and MASTER_PORT's; cut_to: dropped by a partition
- *             on the way to that node; delayed_to: passed on late)
+ *             data_bytes_out, cut_to:{node: frames}, delayed_to?, lost_to?, duplicated_to?,
+ *             reordered_to?, corrupted_to?, throttled_to?, oversize_to?, reset_to?, refused_to?,
+ *             blocked_to?: likewise}   (in: towards the node; data: all but the store's and
+ *             MASTER_PORT's; cut_to: dropped by a partition on the way to that node; the others:
+ *             what an impairment did to frames on that way)
  *
  *   disk      checkpoints {round, dir, newest, complete:[{step, round, path, model?}], damaged:
  *             [{path, why}], error?}   read when the last worker of `round` has ended (round 0:

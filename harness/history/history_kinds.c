@@ -15,6 +15,11 @@
 #define NODE        MUST("node", TEXT)
 #define WHO         NODE, MUST("pid", INT)
 #define FAULT       MUST("id", TEXT), F("n", INT)
+/* What an impairment did to frames, by their receiver: faults/mechanism/impairment.h. */
+#define DONE_TO                                                                                    \
+    F("delayed_to", MAP), F("lost_to", MAP), F("duplicated_to", MAP), F("reordered_to", MAP),      \
+        F("corrupted_to", MAP), F("throttled_to", MAP), F("oversize_to", MAP), F("reset_to", MAP), \
+        F("refused_to", MAP), F("blocked_to", MAP)
 #define INHERITED                                                                                  \
     F("umask", INT), F("blocked", LIST), F("ignored", LIST), F("limits", MAP), F("nice", INT),     \
         F("policy", INT), F("oom_score_adj", INT), F("cgroup", TEXT)
@@ -110,11 +115,12 @@ const struct history_kind history_kinds[] = {
      FIELDS(WHO, ENDED, ONE("unknown", BOOL))},
 
     {SOURCE_WIRE, "fault-evidence", "frames were dropped, delayed or changed",
-     FIELDS(FAULT, F("what", TEXT), F("dropped_in", INT), F("dropped_out", INT), F("fewest", INT))},
+     FIELDS(FAULT, F("what", TEXT), F("dropped_in", INT), F("dropped_out", INT), F("fewest", INT),
+            F("count", INT))},
     {SOURCE_WIRE, "wire", "what has passed a node's port",
      FIELDS(NODE, F("frames_in", INT), F("bytes_in", INT), F("frames_out", INT),
             F("bytes_out", INT), F("dropped_in", INT), F("dropped_out", INT),
-            F("data_bytes_out", INT), F("cut_to", MAP), F("delayed_to", MAP))},
+            F("data_bytes_out", INT), F("cut_to", MAP), DONE_TO)},
 
     {SOURCE_DISK, "checkpoints", "what lies in the directory when `round` has ended",
      FIELDS(MUST("round", INT), F("dir", TEXT), F("newest", INT), ONE("complete", LIST),

@@ -73,8 +73,9 @@ void counting_counters(void *arg, struct node *n, const struct wire_counters *c)
     json_put_i64(w, "data_bytes_out", (int64_t)c->data_bytes_out);
     json_put_i64(w, "lost", (int64_t)c->lost);
     put_frames(e, w, "cut_to", c->cut_to);
-    if (has_any(c->delayed_to))
-        put_frames(e, w, "delayed_to", c->delayed_to);
+    for (size_t i = 0; i < DEEDS_N; i++)
+        if (has_any(c->done_to[i]))
+            put_frames(e, w, impairment_deed_keys[i], c->done_to[i]);
     engine_recorded(e);
 }
 

@@ -16,13 +16,13 @@ stale() { # stale SOURCE PROGRAM
 }
 unit=tests/faults/test_faults
 stale $unit.c "$OUT/$unit" && exit 1
-for source in faults/*.[ch]; do
+for source in faults/*.[ch] faults/*/*.[ch]; do
     stale "$source" "$BIN/rankquake" && exit 1
     stale "$source" "$OUT/$unit" && exit 1
 done
 
 known=$("$BIN/rankquake" list faults | cut -d' ' -f1)
-for file in $(grep -lE '^const struct fault fault_' faults/*.c); do
+for file in $(grep -lE '^const struct fault fault_' faults/*.c faults/*/*.c); do
     id=$(basename "$file" .c) name=$(sed -n 's/^ *\.name = "\(.*\)",.*/\1/p' "$file")
     grep -q "^const struct fault fault_$id = {" "$file" || forgotten 1 "$file" "it does not end in \`const struct fault fault_$id\`"
     [ "$name" = "${id//_/-}" ] || forgotten 1 "$file" "\`.name\` is not \"${id//_/-}\""
@@ -36,7 +36,7 @@ for file in $(grep -lE '^const struct fault fault_' faults/*.c); do
         forgotten 3 tests/live/impaired.sh "no script of tests/live has a row in which $name is felt and gone again"
 done
 for id in $(sed -n 's/^X(\(.*\))$/\1/p' $table); do
-    [ -f "faults/$id.c" ] || forgotten 1 "faults/$id.c" 'it is in the table and is not there'
+    compgen -G "faults/$id.c" >/dev/null || compgen -G "faults/*/$id.c" >/dev/null || forgotten 1 "faults/$id.c" 'it is in the table and is not there'
 done
 
 cp $page "$TMPDIR/page.md"

@@ -141,10 +141,11 @@ static int fake_start(void *node, bool fresh, struct err *err) {
 
 static char parted[128];
 static unsigned parted_planes;
-static int fake_part(void *node, const char *groups, unsigned planes, bool on, struct err *err) {
+static int fake_part(void *node, const char *groups, const struct impairment *how, bool on,
+                     struct err *err) {
     (void)node, (void)err;
     strncpy(parted, groups, sizeof(parted) - 1);
-    parted_planes = planes;
+    parted_planes = (unsigned)how->planes;
     return call(on ? "P" : "p");
 }
 
@@ -265,12 +266,36 @@ static void test_a_worker_that_is_not_there_gets_no_signal(void **state) {
 /* What each fault that takes arguments refuses of them. */
 static const struct {
     const char *fault, *key, *value;
-} bad[] = {{"net-partition", "planes", "date"}, {"net-partition", "planes", "data,"},
-           {"net-partition", "planes", "dat"},  {"worker-exit", "code", "256"},
-           {"worker-exit", "code", "-1"},       {"worker-kill", "signal", "SIGNONE"},
-           {"worker-signal", "signal", "SIGX"}, {"net-delay", "delay", "0s"},
-           {"net-delay", "delay", "61s"},       {"net-delay", "delay", "100"},
-           {"net-delay", "jitter", "101ms"},    {"net-delay", "planes", "date"},
+} bad[] = {{"net-partition", "planes", "date"},
+           {"net-partition", "planes", "data,"},
+           {"net-partition", "planes", "dat"},
+           {"net-partition", "direction", "both ways"},
+           {"worker-exit", "code", "256"},
+           {"worker-exit", "code", "-1"},
+           {"worker-kill", "signal", "SIGNONE"},
+           {"worker-signal", "signal", "SIGX"},
+           {"net-delay", "delay", "0s"},
+           {"net-delay", "delay", "61s"},
+           {"net-delay", "delay", "100"},
+           {"net-delay", "jitter", "101ms"},
+           {"net-delay", "planes", "date"},
+           {"net-loss", "share", "101%"},
+           {"net-loss", "share", "5"},
+           {"net-loss", "burst", "0"},
+           {"net-loss", "direction", "up"},
+           {"net-duplicate", "share", "0%"},
+           {"net-reorder", "behind", "61s"},
+           {"net-corrupt", "share", "x%"},
+           {"net-corrupt-silent", "share", "%"},
+           {"net-rate", "rate", "10"},
+           {"net-rate", "rate", "1kbit"},
+           {"net-rate", "queue", "10"},
+           {"net-mtu", "mtu", "67"},
+           {"net-reset", "port", "65536"},
+           {"net-refuse", "port", "-1"},
+           {"net-block", "port", "http"},
+           {"net-flap", "down", "1s"},
+           {"net-flap", "period", "0s"},
            {"node-start", "disk", "old"}};
 enum { BAD = sizeof(bad) / sizeof(*bad) };
 

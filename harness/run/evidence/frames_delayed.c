@@ -3,7 +3,7 @@
 #include "harness/run/evidence/links.h"
 
 static bool learn(struct run_entry *a, struct bound *b, const struct record *r) {
-    return links_learn(a, b->known[EVIDENCE_frames_delayed], r, "delayed_to");
+    return links_learn(a, b->known[EVIDENCE_frames_delayed], r, impairment_deed_keys[DEED_DELAYED]);
 }
 
 static bool felt(struct bound *b) {

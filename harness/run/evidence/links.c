@@ -1,7 +1,7 @@
 #include "harness/run/evidence/links.h"
 
 #include "base/str.h"
-#include "faults/traffic.h"
+#include "faults/network/traffic.h"
 
 /* Frames by pair of nodes: at the first count after the fault fired, which was asked for before it
  * was brought in force, and at the newest. */
@@ -9,6 +9,7 @@ struct links {
     int group[CLUSTER_NODES_MAX];
     bool answers[CLUSTER_NODES_MAX]; /* of a group: stores alone, which say nothing unasked */
     bool counted[CLUSTER_NODES_MAX]; /* there is a first count of this sender */
+    int direction;                   /* enum impairment_direction */
     int64_t first[CLUSTER_NODES_MAX][CLUSTER_NODES_MAX],
         newest[CLUSTER_NODES_MAX][CLUSTER_NODES_MAX];
 };
@@ -34,6 +35,7 @@ void *links_begin(struct run_entry *a, struct bound *b) {
     fault_groups(&b->target, &a->plan->args, groups, sizeof(groups));
     if (cluster_groups(e->cluster, groups, l->group, NULL) != 0)
         return NULL;
+    l->direction = fault_direction(&a->plan->args, NULL);
     find_stores(e, l);
     return l;
 }
@@ -67,15 +69,31 @@ static int64_t frames_between(const struct links *l, int g, int h) {
     return frames;
 }
 
-int64_t links_fewest(const struct links *l, bool unasked) {
+static int groups_of(const struct links *l) {
     int groups = 0;
-    int64_t fewest = -1;
     for (size_t i = 0; l && i < CLUSTER_NODES_MAX; i++)
         groups = l->group[i] >= groups ? l->group[i] + 1 : groups;
+    return groups;
+}
+
+int64_t links_all(const struct links *l) {
+    int64_t all = 0;
+    int groups = groups_of(l);
+    for (int g = 0; g < groups; g++)
+        for (int h = 0; h < groups; h++)
+            all += impairment_is_between(l->direction, g, h) ? frames_between(l, g, h) : 0;
+    return all;
+}
+
+int64_t links_fewest(const struct links *l, bool unasked) {
+    int groups = groups_of(l);
+    int64_t fewest = -1;
     for (int g = 0; g < groups; g++)
         for (int h = 0; h < groups; h++) {
             bool silent = unasked && l->answers[g] && !l->answers[h];
-            int64_t frames = g == h || silent ? fewest : frames_between(l, g, h);
+            int64_t frames = !impairment_is_between(l->direction, g, h) || silent
+                                 ? fewest
+                                 : frames_between(l, g, h);
             fewest = fewest < 0 || frames < fewest ? frames : fewest;
         }
     return fewest;

@@ -18,6 +18,8 @@ bool links_learn(const struct run_entry *a, struct links *l, const struct record
 /* The fewest frames of any direction between two groups. unasked: not from a store to those who ask
  * it, which says nothing once nobody's questions reach it. */
 int64_t links_fewest(const struct links *l, bool unasked);
+/* All frames of the directions that the fault is about. */
+int64_t links_all(const struct links *l);
 /* The group of a node, or of the store; -1: in none. */
 int links_group_of(const struct run_entry *a, const struct links *l, const char *node);
 int links_group_of_store(const struct run_entry *a, const struct links *l);

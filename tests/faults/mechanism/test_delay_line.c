@@ -39,10 +39,15 @@ static int end(void **state) {
     return 0;
 }
 
-static bool put(char c, int from, int to, int64_t at_ns) {
+static bool put_as(char c, int from, int to, int64_t at_ns, bool overtaken) {
     unsigned char byte = (unsigned char)c;
-    const struct delayed f = {.from = from, .to = to, .message = &byte, .len = 1};
+    const struct delayed f = {
+        .from = from, .to = to, .overtaken = overtaken, .message = &byte, .len = 1};
     return delay_line_put(line, &f, at_ns); /* of which it takes a copy */
+}
+
+static bool put(char c, int from, int to, int64_t at_ns) {
+    return put_as(c, from, to, at_ns, false);
 }
 
 static void land(size_t n) {
@@ -78,6 +83,19 @@ static void test_frames_of_one_direction_keep_their_order(void **state) {
     assert_false(delay_line_has(line, 0, 1));
 }
 
+static void test_a_frame_that_may_be_overtaken_keeps_nobody_back(void **state) {
+    (void)state;
+    int64_t now = clock_monotonic_ns();
+    due_ns = now;
+    assert_true(put_as('c', 0, 1, now + 4000000, true));
+    assert_false(delay_line_has(line, 0, 1));
+    assert_true(put('a', 0, 1, now + 1000000));
+    assert_true(put('b', 0, 1, now));
+    land(3);
+    assert_string_equal(landed, "abc");
+    assert_false(delay_line_has(line, 0, 1));
+}
+
 static void test_more_than_there_is_room_for_is_refused(void **state) {
     static unsigned char long_one[1 << 20];
     const struct delayed f = {.from = 0, .to = 1, .message = long_one, .len = sizeof(long_one)};
@@ -93,6 +111,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_frames_land_when_they_are_due_and_not_before, begin,
                                         end),
         cmocka_unit_test_setup_teardown(test_frames_of_one_direction_keep_their_order, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_frame_that_may_be_overtaken_keeps_nobody_back, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(test_more_than_there_is_room_for_is_refused, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

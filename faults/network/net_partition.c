@@ -1,20 +1,24 @@
 /* Drops frames between groups of nodes on the wire. */
-#include "faults/fault.h"
+#include "faults/network/traffic.h"
 
-#include "faults/traffic.h"
+static int nothing_passes(const struct fault_args *a, struct impairment *ret, struct err *err) {
+    ret->seed = 0; /* nothing is drawn */
+    return 0;
+}
 
 static int check(const struct fault_args *a, struct err *err) {
-    int planes = fault_planes(a, err);
-    return planes < 0 ? planes : 0;
+    struct impairment how;
+    return fault_impairment(a, nothing_passes, &how, err);
 }
 
 static int part(const struct target *t, const struct fault_args *a, bool on, struct err *err) {
     char groups[FAULT_GROUPS_MAX];
-    int planes = fault_planes(a, err);
-    if (planes < 0)
-        return planes;
+    struct impairment how;
+    int r = fault_impairment(a, nothing_passes, &how, err);
+    if (r)
+        return r;
     fault_groups(t, a, groups, sizeof(groups));
-    return t->ops->part(t->node, groups, (unsigned)planes, on, err);
+    return t->ops->part(t->node, groups, &how, on, err);
 }
 
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
@@ -34,13 +38,17 @@ const struct fault fault_net_partition = {
     .where = FAULT_IN_HARNESS,
     .evidence = EVIDENCE(links_cut),
     .params =
-        (const struct fault_param[]){{"groups", "groups", "(the target, and everybody else)",
-                                      "which nodes can still reach each other, for example "
-                                      "n0,n1|n2; replaces on; the store is called store"},
-                                     {"planes", "string", "all",
-                                      "which traffic is cut: store, bootstrap (MASTER_PORT), data "
-                                      "(everything else), all, or several, as in store,data"},
-                                     {0}},
+        (const struct fault_param[]){
+            {"groups", "groups", "(the target, and everybody else)",
+             "which nodes can still reach each other, for example n0,n1|n2; replaces on; the store "
+             "is called store"},
+            {"planes", "string", "all",
+             "which traffic is cut: store, bootstrap (MASTER_PORT), data (everything else), all, "
+             "or "
+             "several, as in store,data"},
+            {"direction", "string", "both",
+             "both; from: only what the first group, or the target, sends; to: what it is sent"},
+            {0}},
     .undo = "the wire passes the frames again",
     .blast = "a node that loses the store is fenced, and given up by the others after suspect",
     .example = "{when: {step: 20}, fault: net-partition, on: n2, for: 5s}",

@@ -1,0 +1,210 @@
+#include "faults/mechanism/impairer.h"
+
+#include "base/mem.h"
+#include "base/rand.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLANES_ALL = 15 };
+static const uint64_t MILLION = 1000000;
+
+struct rule {
+    struct impaired it;
+    struct rand rand;
+    int64_t since_ns;
+    bool losing[IMPAIRER_PORTS_MAX][IMPAIRER_PORTS_MAX]; /* in the midst of a burst */
+    /* When the link from one group to another has sent all that waits before it. */
+    int64_t sent_ns[IMPAIRER_PORTS_MAX][IMPAIRER_PORTS_MAX];
+};
+
+struct impairer {
+    struct rule *rules[IMPAIRER_MAX];
+    size_t n;
+};
+
+struct impairer *impairer_new(void) {
+    return mem_new(struct impairer);
+}
+
+struct impairer *impairer_free(struct impairer *m) {
+    for (size_t i = 0; m && i < m->n; i++)
+        free(m->rules[i]);
+    free(m);
+    return NULL;
+}
+
+/* ---- the list ---- */
+
+/* The rule that is known by this id, taken out; else a new one. */
+static struct rule *take(struct impairer *m, const struct impaired *it, int64_t now_ns) {
+    for (size_t i = 0; i < m->n; i++) {
+        struct rule *r = m->rules[i];
+        if (r && r->it.id == it->id) {
+            m->rules[i] = NULL;
+            return r;
+        }
+    }
+    struct rule *r = mem_new(struct rule);
+    r->it = *it;
+    r->since_ns = now_ns;
+    rand_init(&r->rand, (uint64_t)it->how.seed);
+    return r;
+}
+
+bool impairer_set(struct impairer *m, const struct impaired *list, size_t n, int64_t now_ns) {
+    struct rule *rules[IMPAIRER_MAX];
+    if (n > IMPAIRER_MAX)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        rules[i] = take(m, &list[i], now_ns);
+    for (size_t i = 0; i < m->n; i++)
+        free(m->rules[i]);
+    memcpy(m->rules, rules, n * sizeof(*rules));
+    m->n = n;
+    return true;
+}
+
+static bool is_between(const struct rule *r, int from, int to) {
+    return impairment_is_between(r->it.how.direction, r->it.group[from], r->it.group[to]);
+}
+
+static bool is_about(const struct rule *r, const struct passage *p) {
+    int64_t planes = r->it.how.planes;
+    return is_between(r, p->from, p->to) && (p->plane ? planes & p->plane : planes == PLANES_ALL);
+}
+
+bool impairer_touches(const struct impairer *m, int from, int to) {
+    for (size_t i = 0; i < m->n; i++)
+        if (is_between(m->rules[i], from, to))
+            return true;
+    return false;
+}
+
+/* A long segment may as well be late, or cut off, as a whole. */
+bool impairer_wants_packets(const struct impairer *m, int from, int to) {
+    for (size_t i = 0; i < m->n; i++) {
+        const struct impairment *h = &m->rules[i]->it.how;
+        bool each = h->loss_ppm || h->duplicate_ppm || h->reorder_ppm || h->corrupt_ppm ||
+                    h->rate_bit_s || h->mtu_bytes;
+        if (each && is_between(m->rules[i], from, to))
+            return true;
+    }
+    return false;
+}
+
+/* ---- one frame ---- */
+
+static bool draw(struct rule *r, int64_t ppm) {
+    return ppm > 0 && rand_below(&r->rand, MILLION) < (uint64_t)ppm;
+}
+
+/* In a burst the next is lost too with 1 - 1/burst; a burst begins as often as gives the share. */
+static bool is_lost(struct rule *r, const struct passage *p) {
+    const struct impairment *h = &r->it.how;
+    bool *losing = &r->losing[p->from][p->to];
+    if (h->burst <= 1 || h->loss_ppm >= (int64_t)MILLION)
+        return draw(r, h->loss_ppm);
+    double share = (double)h->loss_ppm / (double)MILLION, burst = (double)h->burst;
+    double begins = share / (burst * (1 - share));
+    *losing = rand_unit(&r->rand) < (*losing ? 1 - 1 / burst : begins);
+    return *losing;
+}
+
+static bool is_down(const struct rule *r, int64_t now_ns) {
+    const struct impairment *h = &r->it.how;
+    return h->flap_period_ns && (now_ns - r->since_ns) % h->flap_period_ns < h->flap_down_ns;
+}
+
+static bool is_to_port(const struct rule *r, const struct frame *f) {
+    int64_t port = r->it.how.tcp_port;
+    return !port || f->destination_port == port || f->source_port == port;
+}
+
+/* Who is told what of connections: 0, or the deed, and the frame goes no further. */
+static unsigned connection_deed(const struct rule *r, const struct frame *f) {
+    const struct impairment *h = &r->it.how;
+    if (f->kind != FRAME_TCP || f->tcp_flags & TCP_RST || !is_to_port(r, f))
+        return 0;
+    bool connects = (f->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
+    if (h->resets && !connects)
+        return 1U << DEED_RESET;
+    if (h->refuses && connects)
+        return 1U << DEED_REFUSED;
+    return h->blocks && connects ? 1U << DEED_BLOCKED : 0;
+}
+
+static unsigned drops(struct rule *r, const struct passage *p) {
+    const struct impairment *h = &r->it.how;
+    const struct frame *f = p->frame;
+    unsigned deed = connection_deed(r, f);
+    if (!deed && h->mtu_bytes && f->end > FRAME_ETHERNET + (size_t)h->mtu_bytes)
+        deed = 1U << DEED_OVERSIZE;
+    if (!deed && is_lost(r, p))
+        deed = 1U << DEED_LOST;
+    return deed;
+}
+
+/* How long it waits before a link of that rate, or that it is not let in. */
+static void throttle(struct rule *r, const struct passage *p, struct fate *ret) {
+    const struct impairment *h = &r->it.how;
+    if (!h->rate_bit_s)
+        return;
+    int64_t *sent_ns = &r->sent_ns[r->it.group[p->from]][r->it.group[p->to]];
+    int64_t from_ns = *sent_ns > p->now_ns ? *sent_ns : p->now_ns;
+    double bytes_s = (double)h->rate_bit_s / 8;
+    double waiting = (double)(from_ns - p->now_ns) / 1e9 * bytes_s;
+    ret->deeds |= 1U << DEED_THROTTLED;
+    if (waiting + (double)p->frame->end > (double)h->queue_bytes) {
+        ret->dropped = true;
+        return;
+    }
+    *sent_ns = from_ns + (int64_t)((double)p->frame->end / bytes_s * 1e9);
+    ret->late_ns += *sent_ns - p->now_ns;
+}
+
+static void delay(struct rule *r, struct fate *ret) {
+    const struct impairment *h = &r->it.how;
+    if (!h->delay_ns)
+        return;
+    ret->late_ns += h->delay_ns;
+    if (h->jitter_ns > 0)
+        ret->late_ns +=
+            (int64_t)rand_below(&r->rand, 2 * (uint64_t)h->jitter_ns + 1) - h->jitter_ns;
+    ret->deeds |= 1U << DEED_DELAYED;
+}
+
+static void change(struct rule *r, const struct passage *p, struct fate *ret) {
+    const struct impairment *h = &r->it.how;
+    if (draw(r, h->duplicate_ppm))
+        ret->deeds |= 1U << DEED_DUPLICATED;
+    if (draw(r, h->reorder_ppm)) {
+        ret->deeds |= 1U << DEED_REORDERED;
+        ret->late_ns += h->reorder_ns;
+    }
+    if (p->frame->data && p->frame->end > p->frame->data && draw(r, h->corrupt_ppm)) {
+        ret->deeds |= 1U << DEED_CORRUPTED;
+        ret->bit = rand_u64(&r->rand);
+        ret->checksum_right = h->corrupt_mends;
+    }
+}
+
+struct fate impairer_decide(struct impairer *m, const struct passage *p) {
+    struct fate ret = {0};
+    for (size_t i = 0; i < m->n && !ret.dropped; i++) {
+        struct rule *r = m->rules[i];
+        if (!is_about(r, p))
+            continue;
+        ret.cut = is_down(r, p->now_ns);
+        unsigned deed = ret.cut ? 0 : drops(r, p);
+        ret.dropped = ret.cut || deed;
+        if (ret.dropped) {
+            ret.deeds = deed;
+            break;
+        }
+        delay(r, &ret);
+        throttle(r, p, &ret);
+        change(r, p, &ret);
+    }
+    return ret;
+}

@@ -1,0 +1,101 @@
+/* impairment: what a fault on the wire does to frames between groups of nodes. Plain numbers, which
+ * travel from the harness to the wire by their names; and the names of what is counted.
+ *
+ * The words are tc-netem's where it has them. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* X(name): all are 0 where the impairment does nothing of the kind.
+ *
+ *   planes           PLANE_*
+ *   seed             of all that is drawn
+ *   direction        enum impairment_direction
+ *   delay_ns         each frame is late by this, give or take up to jitter_ns, in its order
+ *   loss_ppm         so many frames of a million are lost, on average burst of them in a row;
+ *                    0 or 1: each for itself (Gilbert's model)
+ *   duplicate_ppm    so many arrive twice
+ *   reorder_ppm      so many arrive reorder_ns later, behind those that were sent after them
+ *   corrupt_ppm      so many arrive with one bit of their payload changed; corrupt_mends: and with a
+ *                    checksum that is right for it
+ *   rate_bit_s       all frames of a direction share a link of so many bits a second, before which
+ *                    queue_bytes at most wait; more are dropped
+ *   mtu_bytes        longer IP packets are dropped, and nobody is told
+ *   resets           whatever TCP segment comes, both its ends get a RST instead
+ *   refuses          who wants to connect gets a RST
+ *   blocks           who wants to connect gets no answer; what is connected goes on
+ *   tcp_port         the last three: of connections to this port only, 0: to all
+ *   flap_period_ns   of each such time nothing passes in the first flap_down_ns */
+#define IMPAIRMENT_NUMBERS(X)                                                                      \
+    X(planes)                                                                                      \
+    X(seed)                                                                                        \
+    X(direction)                                                                                   \
+    X(delay_ns)                                                                                    \
+    X(jitter_ns)                                                                                   \
+    X(loss_ppm)                                                                                    \
+    X(burst)                                                                                       \
+    X(duplicate_ppm)                                                                               \
+    X(reorder_ppm)                                                                                 \
+    X(reorder_ns)                                                                                  \
+    X(corrupt_ppm)                                                                                 \
+    X(corrupt_mends)                                                                               \
+    X(rate_bit_s)                                                                                  \
+    X(queue_bytes)                                                                                 \
+    X(mtu_bytes)                                                                                   \
+    X(resets)                                                                                      \
+    X(refuses)                                                                                     \
+    X(blocks)                                                                                      \
+    X(tcp_port)                                                                                    \
+    X(flap_period_ns)                                                                              \
+    X(flap_down_ns)
+
+/* Between two groups: both ways, only from the one named first, or only to it. */
+enum impairment_direction { DIRECTION_BOTH, DIRECTION_FROM, DIRECTION_TO };
+
+/* Whether what a port of group g sends to one of group h is meant; < 0: in no group. */
+static inline bool impairment_is_between(int64_t direction, int g, int h) {
+    bool meant = direction == DIRECTION_FROM ? g == 0 : direction != DIRECTION_TO || h == 0;
+    return meant && g >= 0 && h >= 0 && g != h;
+}
+
+struct impairment {
+#define X(name) int64_t name;
+    IMPAIRMENT_NUMBERS(X)
+#undef X
+};
+
+/* What is done to frames, and counted from each sender to each receiver. X(NAME, key of the
+ * counter in a history, what the wire did) */
+#define IMPAIRMENT_DEEDS(X)                                                                        \
+    X(DELAYED, "delayed_to", "passed frames on late")                                              \
+    X(LOST, "lost_to", "lost frames")                                                              \
+    X(DUPLICATED, "duplicated_to", "passed frames on twice")                                       \
+    X(REORDERED, "reordered_to", "passed frames on behind later ones")                             \
+    X(CORRUPTED, "corrupted_to", "changed a bit in frames")                                        \
+    X(THROTTLED, "throttled_to", "held frames back or dropped them, as the link was full")         \
+    X(OVERSIZE, "oversize_to", "dropped frames as too long")                                       \
+    X(RESET, "reset_to", "reset connections")                                                      \
+    X(REFUSED, "refused_to", "refused connections")                                                \
+    X(BLOCKED, "blocked_to", "dropped requests to connect")
+
+enum impairment_deed {
+#define X(name, key, text) DEED_##name,
+    IMPAIRMENT_DEEDS(X)
+#undef X
+        DEEDS_N
+};
+extern const char *const impairment_deed_keys[DEEDS_N];
+
+/* The number of this place, and its name; i < IMPAIRMENT_NUMBERS_N. */
+enum {
+#define X(name) IMPAIRMENT_NUMBER_##name,
+    IMPAIRMENT_NUMBERS(X)
+#undef X
+        IMPAIRMENT_NUMBERS_N
+};
+extern const char *const impairment_names[IMPAIRMENT_NUMBERS_N];
+static inline int64_t *impairment_number(struct impairment *how, size_t i) {
+    return (int64_t *)how + i;
+}

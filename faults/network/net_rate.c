@@ -1,0 +1,32 @@
+/* Makes the link between groups of nodes slow. */
+#include "faults/network/traffic.h"
+
+static int read_args(const struct fault_args *a, struct impairment *ret, struct err *err) {
+    int r = fault_rate(a, "rate", "10mbit", &ret->rate_bit_s, err);
+    return r ? r : fault_count(a, "queue", "1000000", 2000, 60000000, &ret->queue_bytes, err);
+}
+
+FAULT_IMPAIRS(read_args)
+
+const struct fault fault_net_rate = {
+    .name = "net-rate",
+    .summary = "all that groups of nodes send each other shares a slow link, in each direction one",
+    .effects = EFFECT_IMPAIRS_NETWORK | EFFECT_SILENT | EFFECT_LASTING,
+    .targets = TARGET_NODE,
+    .needs = FAULT_NEEDS_WIRE,
+    .where = FAULT_IN_HARNESS,
+    .evidence = EVIDENCE(frames_throttled),
+    .params =
+        (const struct fault_param[]){
+            {"rate", "string", "10mbit", "bits a second: 500kbit, 10mbit, 1gbit"},
+            {"queue", "int", "1000000",
+             "how many bytes wait before the link; what comes beyond is dropped"},
+            FAULT_TRAFFIC_PARAMS,
+            {0}},
+    .undo = "the wire passes frames at once again; those that wait arrive when they are due",
+    .blast = "large messages take long; small ones wait behind them",
+    .example = "{when: {step: 20}, fault: net-rate, on: n2, with: {rate: 5mbit}, for: 5s}",
+    .check = check,
+    .inject = inject,
+    .recover = recover,
+};
