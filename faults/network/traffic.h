@@ -2,7 +2,7 @@
  * `planes`. */
 #pragma once
 
-#include "faults/fault.h"
+#include "faults/arguments.h"
 
 /* Whom it is between, as groups for node_ops.part: what `groups` says, else the target and all
  * others. */
@@ -13,16 +13,6 @@ void fault_groups(const struct target *t, const struct fault_args *a, char *ret,
 int fault_planes(const struct fault_args *a, struct err *err);
 /* enum impairment_direction of `direction`, both when it does not say; -EINVAL. */
 int fault_direction(const struct fault_args *a, struct err *err);
-
-/* One argument, or what it is when it is absent. 0, or -EINVAL with what may be written. */
-int fault_share(const struct fault_args *a, const char *key, const char *absent, int64_t *ret_ppm,
-                struct err *err); /* "0.5%", of more than nothing and at most 100% */
-int fault_rate(const struct fault_args *a, const char *key, const char *absent, int64_t *ret_bit_s,
-               struct err *err); /* "10mbit", as tc(8) writes it, of 8kbit to 100gbit */
-int fault_count(const struct fault_args *a, const char *key, const char *absent, int64_t min,
-                int64_t max, int64_t *ret, struct err *err);
-int fault_duration(const struct fault_args *a, const char *key, const char *absent, int64_t max_ns,
-                   int64_t *ret_ns, struct err *err); /* not 0 */
 
 /* What a fault that impairs frames does with its arguments: `read` makes an impairment of them, to
  * which planes, direction and seed are added here. */

@@ -280,7 +280,7 @@ static void on_child(void *arg, int signo) {
     struct helper *h = arg;
     int status;
     pid_t pid;
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+    while ((pid = waitpid(-1, &status, WNOHANG | __WNOTHREAD)) > 0)
         if (pid == h->program.pid)
             program_ended(h, status);
     if (pid < 0 && h->settling)

@@ -21,7 +21,7 @@ static void assert_of(const struct fault *f, bool good, const char *what) {
     for (char *c = file; *c; c++)
         *c = *c == '-' ? '_' : *c;
     if (!good)
-        fail_msg("faults/%s.c: %s", file, what);
+        fail_msg("%s.c below faults/: %s", file, what);
 }
 
 static void test_the_table_is_in_alphabetical_order(void **state) {
@@ -45,7 +45,7 @@ static void test_every_fault_says_all_about_itself(void **state) {
 }
 
 static void test_effects_say_what_becomes_of_whom(void **state) {
-    const unsigned worker = EFFECT_ENDS_WORKER | EFFECT_STOPS_WORKER,
+    const unsigned worker = EFFECT_ENDS_WORKER | EFFECT_STOPS_WORKER | EFFECT_HINDERS_WORKER,
                    told = EFFECT_LOUD | EFFECT_SILENT;
     const unsigned node = EFFECTS_TAKE_AGENT | EFFECT_STARTS_NODE | EFFECT_STALLS_NODE;
     (void)state;
@@ -296,7 +296,13 @@ static const struct {
            {"net-block", "port", "http"},
            {"net-flap", "down", "1s"},
            {"net-flap", "period", "0s"},
-           {"node-start", "disk", "old"}};
+           {"node-start", "disk", "old"},
+           {"worker-deaf", "signal", "SIGKILL"},
+           {"worker-slow", "share", "100%"},
+           {"worker-slow", "period", "0s"},
+           {"worker-thread-hang", "thread", "7"},
+           {"worker-memory", "more", "-1"},
+           {"worker-file-size", "bytes", "4k"}};
 enum { BAD = sizeof(bad) / sizeof(*bad) };
 
 static void test_an_argument_that_makes_no_sense_is_found_before_anything_is_done(void **state) {

@@ -36,6 +36,13 @@ EXPERIMENT(test_the_code_reaches_the_workers_own_parent, "parent")
 EXPERIMENT(test_a_worker_that_has_ended_cannot_be_made_to_exit, "gone")
 EXPERIMENT(test_a_worker_that_hangs_stands_until_it_is_let_go, "hang")
 EXPERIMENT(test_the_children_of_a_worker_hang_with_it, "children")
+EXPERIMENT(test_a_worker_that_is_deaf_to_a_signal_does_all_else_as_before, "deaf")
+EXPERIMENT(test_a_slow_worker_stands_and_runs_in_turns_until_it_is_let_go, "slow")
+EXPERIMENT(test_one_thread_is_held_while_the_others_run, "held")
+EXPERIMENT(test_a_worker_of_one_thread_has_no_other_to_hold, "one-thread")
+EXPERIMENT(test_a_worker_that_is_held_can_be_killed_and_its_parent_hears_of_it, "held-killed")
+EXPERIMENT(test_a_lowered_limit_holds_until_it_is_given_back, "limits")
+EXPERIMENT(test_the_child_of_a_worker_is_killed_and_nobody_else, "child")
 
 int main(int argc, char **argv) {
     self = argv[0];
@@ -49,6 +56,13 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_worker_that_has_ended_cannot_be_made_to_exit),
         cmocka_unit_test(test_a_worker_that_hangs_stands_until_it_is_let_go),
         cmocka_unit_test(test_the_children_of_a_worker_hang_with_it),
+        cmocka_unit_test(test_a_worker_that_is_deaf_to_a_signal_does_all_else_as_before),
+        cmocka_unit_test(test_a_slow_worker_stands_and_runs_in_turns_until_it_is_let_go),
+        cmocka_unit_test(test_one_thread_is_held_while_the_others_run),
+        cmocka_unit_test(test_a_worker_of_one_thread_has_no_other_to_hold),
+        cmocka_unit_test(test_a_worker_that_is_held_can_be_killed_and_its_parent_hears_of_it),
+        cmocka_unit_test(test_a_lowered_limit_holds_until_it_is_given_back),
+        cmocka_unit_test(test_the_child_of_a_worker_is_killed_and_nobody_else),
     };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,20 @@ bool proc_stands_still(pid_t pid) {
     return any && all;
 }
 
+bool proc_has_held_thread(pid_t pid) {
+    char path[300];
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(path);
+    bool any = false;
+    for (struct dirent *d; tasks && !any && (d = readdir(tasks));) {
+        snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", (int)pid, d->d_name);
+        any = atoi(d->d_name) > 0 && state_of(path) == 't';
+    }
+    if (tasks)
+        closedir(tasks);
+    return any;
+}
+
 bool proc_all_stand_still(pid_t root) {
     pid_t *pids;
     size_t n = process_list_descendants(root, &pids), still = 0;

@@ -7,7 +7,9 @@
 
 /* Every thread of it has been stopped. */
 bool proc_stands_still(pid_t pid);
-/* The same of all that descends from it, one at least; those that have ended do not count. */
+/* A thread of it is held by a tracer. */
+bool proc_has_held_thread(pid_t pid);
+/* As proc_stands_still, of all that descends from it, one at least; those that have ended do not count. */
 bool proc_all_stand_still(pid_t root);
 
 struct proc_signals { /* a bit each; signal 1 is the lowest */

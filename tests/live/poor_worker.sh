@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Workers that are slow, deaf, short of something or held by one thread, and an agent that stands still: each is felt by the
+# kernel's word and over when it is healed; where nothing changes, the verdict is open and says so.
+# deadline: 480 s
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/live/patience.bash
+. tests/live/runs.bash
+
+for file in restart/poor-worker.yaml restart/deaf-worker.yaml restart/thread-hangs.yaml restart/file-too-long.yaml \
+    restart/loader-killed.yaml membership/agent-hangs.yaml; do
+    runs "$file" 0 scenarios/$file
+    ! grep -q '"kind":"fault-unfelt"' "$dir"/out/*/history.jsonl || fail "$file: something was not felt"
+done
+runs 'a hung agent on nodes that are processes' 0 scenarios/membership/agent-hangs.yaml --isolation processes
+
+# Whoever is deaf already does not become so, and a limit that is as low already is no other. What is killed, held, slow or out
+# of descriptors cannot hide it; of a worker without a child there is none to kill.
+job() { # job FAULT SHELL
+    printf 'cluster: {nodes: 1}\njob:\n  rdzv_conf: %s\n  run: [bash, -c, "%s"]\ntimeline:\n  - {id: it, when: {step: 5}, %s}\nlimits: {total: 60s}\n' \
+        "$patient_map" "$2" "$1" >"$dir/job.yaml"
+}
+job 'fault: worker-deaf, with: {signal: SIGUSR1}, on: rank 0' "trap '' USR1; exec ranktrain --steps=20"
+runs 'a worker that is deaf already' 2 "$dir/job.yaml"
+said 'a worker that is deaf already' 'ignores no signal that it did not ignore before'
+job 'fault: worker-file-size, with: {bytes: 1024000000}, on: rank 0, for: 1s' 'ulimit -f 1000000; exec ranktrain --steps=20'
+runs 'a limit that is as low already' 2 "$dir/job.yaml"
+said 'a limit that is as low already' 'its limits are what they were'
+job 'fault: worker-child-kill, on: rank 0' 'exec ranktrain --steps=20'
+runs 'a child that is not there' 2 "$dir/job.yaml"
+said 'a child that is not there' 'has no child'
+exit $failed
