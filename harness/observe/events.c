@@ -115,11 +115,22 @@ static pid_t parent_of(pid_t pid) {
     return process_look(pid, &p) == 0 ? p.parent : 0;
 }
 
+/* Whether it is a rankprobe that has connected: it becomes a worker, though that may not have been
+ * read yet. */
+static bool is_probe(const struct observer *o, pid_t pid) {
+    list_each(it, &o->clients) {
+        const struct event_client *c = list_entry(it, struct event_client, link);
+        if (c->probe && c->pid == pid)
+            return true;
+    }
+    return false;
+}
+
 /* A job may speak from a child (a shell around python): its events belong to the worker above. */
 static pid_t worker_of(const struct observer *o, pid_t pid) {
     pid_t at = pid;
     for (int i = 0; at > 1 && i < DESCENT_MAX; i++, at = parent_of(at))
-        if (pidfds_find(o->pidfds, at) >= 0)
+        if (pidfds_find(o->pidfds, at) >= 0 || is_probe(o, at))
             return at;
     return pid;
 }

@@ -117,6 +117,32 @@ static void test_a_job_cannot_speak_for_rankprobe(void **state) {
     stage_free(s);
 }
 
+/* Another process on the node; the test's end. */
+static int connect_as(struct stage *s, pid_t pid) {
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    observer_connect(s->observer, "n0", pair[0], pid);
+    close(rankquake_receive_page_(pair[1]));
+    return pair[1];
+}
+
+/* Who runs the test plays rankprobe, and the test its child. */
+static void test_a_child_that_speaks_before_the_start_is_read_belongs_to_the_worker(void **state) {
+    char probe[64];
+    (void)state;
+    snprintf(probe, sizeof(probe), "/proc/%d/exe", (int)getppid());
+    struct stage *s = stage_new(probe);
+    assert_int_equal(say(s, "{\"kind\":\"done\"}")->pid, getpid());
+    int worker = connect_as(s, getppid()), own = s->job;
+    s->job = connect_as(s, getpid());
+    const struct record *r = say(s, "{\"kind\":\"done\"}");
+    assert_int_equal(r->pid, getppid());
+    assert_int_equal(json_get_i64(r->fields, "speaker", 0), getpid());
+    close(worker);
+    close(own);
+    stage_free(s);
+}
+
 static void test_a_job_cannot_name_the_source_node_or_stamp_of_a_record(void **state) {
     (void)state;
     struct stage *s = stage_new("/bin/sh");
@@ -211,6 +237,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_step_is_recorded_as_a_claim_with_its_fields),
         cmocka_unit_test(test_an_unknown_kind_and_no_json_at_all_become_other),
         cmocka_unit_test(test_a_job_cannot_speak_for_rankprobe),
+        cmocka_unit_test(test_a_child_that_speaks_before_the_start_is_read_belongs_to_the_worker),
         cmocka_unit_test(test_a_job_cannot_name_the_source_node_or_stamp_of_a_record),
         cmocka_unit_test(test_an_armed_event_waits_until_it_is_released),
         cmocka_unit_test(test_an_armed_event_that_nobody_wants_goes_on_at_once),
