@@ -25,6 +25,7 @@
     X(PARTS_NETWORK, "parts-network", "nodes do not reach each other")                             \
     X(IMPAIRS_NETWORK, "impairs-network", "frames arrive late, changed or not at all")             \
     X(DAMAGES_DISK, "damages-disk", "a disk fails, lies or forgets")                               \
+    X(DAMAGES_MEMORY, "damages-memory", "a process computes with what it has not written")         \
     X(MOVES_CLOCK, "moves-clock", "a clock does not say the time")                                 \
     X(SLOWS, "slows", "processes run slower than they could")                                      \
     X(LOUD, "loud", "peers notice: by a signal, a FIN or a RST")                                   \

@@ -1,6 +1,7 @@
 /* faults: the table. One line a fault, alphabetical; faults.c makes the array of it. */
 X(agent_hang)
 X(agent_kill)
+X(memory_flip)
 X(net_block)
 X(net_corrupt)
 X(net_corrupt_silent)

@@ -32,6 +32,12 @@ struct target {
     char name[64]; /* "n2", "agent of n2", "n2/0 (rank 4)" */
     pid_t pid;     /* in the pid namespace of whoever runs the fault */
     int pidfd;     /* of the worker, of the agent, of the node's first process; -1: off */
+    /* What the worker has announced as a region of that name (struct fault, .region); bytes 0: it
+     * has not. Of a process that may be a child of the worker. */
+    struct {
+        pid_t pid;
+        uint64_t address, bytes;
+    } region;
     const struct node_ops *ops; /* TARGET_NODE only, and only in the harness */
     void *node;
 };

@@ -96,7 +96,7 @@
  *
  *   job       ready | first-collective | step {step, loss, samples, shards:[..]} |
  *             checkpoint-begin|write|commit {step, path} | resume {step, path} | exit-barrier |
- *             done {model} | other: with node, pid, job_seq, lost; from: "output" and neither of
+ *             done {model} | region {name, address, bytes} | other: with node, pid, job_seq, lost; from: "output" and neither of
  *             the last two when it was read from what the worker printed
  *             log {node, pid, from, id | pattern, line}   a line that id of the timeline waited
  *             for, or that the scenario expects something of (expect.log)

@@ -140,6 +140,20 @@ static void bind_worker(struct engine *e, const struct worker *w, struct bound *
              w->rank);
 }
 
+/* The newest that it has announced under this name; it may have spoken from a child. */
+static void find_region(struct engine *e, struct bound *b, const char *name) {
+    const struct history *h = e->rec.history;
+    for (size_t i = h->n; i-- > 0 && !b->target.region.bytes;) {
+        const struct record *r = h->records[i];
+        if (r->pid != b->worker->pid || !record_is(r, "region") ||
+            !str_eq(json_get_string(r->fields, "name", NULL), name))
+            continue;
+        b->target.region.pid = (pid_t)json_get_i64(r->fields, "speaker", r->pid);
+        b->target.region.address = (uint64_t)json_get_i64(r->fields, "address", 0);
+        b->target.region.bytes = (uint64_t)json_get_i64(r->fields, "bytes", 0);
+    }
+}
+
 static size_t resolve_workers(struct engine *e, struct rand *rand, const struct target_spec *on,
                               struct bound ret[TARGETS_MAX]) {
     const struct rounds *rs = e->rec.rounds;
@@ -242,8 +256,8 @@ static size_t bind_groups(struct engine *e, const char *groups, struct bound *b)
     return 1;
 }
 
-size_t targets_resolve(struct engine *e, struct rand *rand, const struct planned_entry *pa,
-                       struct bound ret[TARGETS_MAX]) {
+static size_t resolve(struct engine *e, struct rand *rand, const struct planned_entry *pa,
+                      struct bound ret[TARGETS_MAX]) {
     const struct target_spec *on = &pa->entry->on;
     const struct fault *f = pa->fault;
     const char *groups = fault_arg(&pa->args, "groups", NULL);
@@ -268,4 +282,14 @@ size_t targets_resolve(struct engine *e, struct rand *rand, const struct planned
             ret[total++] = some[j];
     }
     return total;
+}
+
+size_t targets_resolve(struct engine *e, struct rand *rand, const struct planned_entry *pa,
+                       struct bound ret[TARGETS_MAX]) {
+    const char *region = pa->fault->region ? pa->fault->region(&pa->args) : NULL;
+    size_t n = resolve(e, rand, pa, ret);
+    for (size_t i = 0; i < n && region; i++)
+        if (ret[i].worker)
+            find_region(e, &ret[i], region);
+    return n;
 }

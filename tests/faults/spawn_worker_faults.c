@@ -387,6 +387,44 @@ static void the_child_alone_is_killed(void) {
     waitpid(t.pid, NULL, 0);
 }
 
+static unsigned char sound[4096];
+
+static void do_look(void) {
+    say_ready();
+    for (char byte; read(asked[0], &byte, 1) == 1;)
+        if (write(ready[1], sound, sizeof(sound)) != sizeof(sound))
+            _exit(94);
+}
+
+/* The one bit that was named, and where none is named the one that the seed draws, twice the same. */
+static void one_bit_is_flipped(void) {
+    const struct fault *f = fault_find("memory-flip");
+    struct fault_arg v[] = {{"region", "sound"}, {"offset", "77"}, {"bit", "3"}};
+    unsigned char seen[4096];
+    struct err err;
+    CHECK(pipe(asked) == 0);
+    struct target t = worker(do_look);
+    CHECK(f->inject(&t, &(struct fault_args){.v = v, .n = 3}, &err) == -ESRCH);
+    t.region.pid = t.pid;
+    t.region.address = (uint64_t)(uintptr_t)sound;
+    t.region.bytes = sizeof(sound);
+    CHECK(f->inject(&t, &(struct fault_args){.v = v, .n = 3}, &err) == 0);
+    CHECK(write(asked[1], "?", 1) == 1 && read(ready[0], seen, sizeof(seen)) == sizeof(seen));
+    for (size_t i = 0; i < sizeof(seen); i++)
+        CHECK(seen[i] == (i == 77 ? 1 << 3 : 0));
+    v[1].value = "4096";
+    CHECK(f->inject(&t, &(struct fault_args){.v = v, .n = 3}, &err) == -EINVAL);
+    for (int again = 0; again < 2; again++)
+        CHECK(f->inject(&t, &(struct fault_args){.v = v, .n = 1, .seed = 5}, &err) == 0);
+    CHECK(write(asked[1], "?", 1) == 1 && read(ready[0], seen, sizeof(seen)) == sizeof(seen));
+    for (size_t i = 0; i < sizeof(seen); i++)
+        CHECK(seen[i] == (i == 77 ? 1 << 3 : 0));
+    t.region.bytes = 0;
+    CHECK(f->inject(&t, NULL, &err) == 0); /* somewhere in its longest mapping */
+    kill(t.pid, SIGKILL);
+    waitpid(t.pid, NULL, 0);
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
@@ -406,7 +444,8 @@ int main(int argc, char **argv) {
                        {"one-thread", no_other_thread_to_hold},
                        {"held-killed", held_can_be_killed},
                        {"limits", limits_hold_and_are_given_back},
-                       {"child", the_child_alone_is_killed}};
+                       {"child", the_child_alone_is_killed},
+                       {"bit", one_bit_is_flipped}};
     alarm(60);
     for (size_t i = 0; argc == 2 && i < sizeof(experiments) / sizeof(*experiments); i++)
         if (strcmp(argv[1], experiments[i].name) == 0) {

@@ -297,6 +297,8 @@ static const struct {
            {"net-flap", "down", "1s"},
            {"net-flap", "period", "0s"},
            {"node-start", "disk", "old"},
+           {"memory-flip", "bit", "8"},
+           {"memory-flip", "offset", "-1"},
            {"worker-deaf", "signal", "SIGKILL"},
            {"worker-slow", "share", "100%"},
            {"worker-slow", "period", "0s"},

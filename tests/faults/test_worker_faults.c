@@ -43,6 +43,7 @@ EXPERIMENT(test_a_worker_of_one_thread_has_no_other_to_hold, "one-thread")
 EXPERIMENT(test_a_worker_that_is_held_can_be_killed_and_its_parent_hears_of_it, "held-killed")
 EXPERIMENT(test_a_lowered_limit_holds_until_it_is_given_back, "limits")
 EXPERIMENT(test_the_child_of_a_worker_is_killed_and_nobody_else, "child")
+EXPERIMENT(test_one_bit_is_flipped_and_no_other, "bit")
 
 int main(int argc, char **argv) {
     self = argv[0];
@@ -62,6 +63,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_worker_of_one_thread_has_no_other_to_hold),
         cmocka_unit_test(test_a_worker_that_is_held_can_be_killed_and_its_parent_hears_of_it),
         cmocka_unit_test(test_a_lowered_limit_holds_until_it_is_given_back),
+        cmocka_unit_test(test_one_bit_is_flipped_and_no_other),
         cmocka_unit_test(test_the_child_of_a_worker_is_killed_and_nobody_else),
     };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);

@@ -14,6 +14,16 @@ for file in restart/poor-worker.yaml restart/deaf-worker.yaml restart/thread-han
 done
 runs 'a hung agent on nodes that are processes' 0 scenarios/membership/agent-hangs.yaml --isolation processes
 
+# A bit of memory: what is saved before it changes is sound, and what is trained after it is not.
+runs 'a flipped bit that is not saved' 0 scenarios/restart/weight-flipped.yaml
+recorded 'a flipped bit that is not saved' '"kind":"fault-evidence","id":"flip".*"before":[0-9]+,"after":[0-9]+'
+grep -v 'id: fail\|restarts:' scenarios/restart/weight-flipped.yaml >"$dir/flipped.yaml"
+runs 'a flipped bit that is trained with' 1 "$dir/flipped.yaml"
+said 'a flipped bit that is trained with' 'failed: model'
+sed 's/region: weights, offset: 1003/region: gradients/' "$dir/flipped.yaml" >"$dir/region.yaml"
+runs 'a region that nobody has announced' 2 "$dir/region.yaml"
+said 'a region that nobody has announced' 'has announced no region "gradients"'
+
 # Whoever is deaf already does not become so, and a limit that is as low already is no other. What is killed, held, slow or out
 # of descriptors cannot hide it; of a worker without a child there is none to kill.
 job() { # job FAULT SHELL

@@ -367,6 +367,9 @@ static int run(struct train *t, struct err *err) {
     if (r < 0)
         return r;
     rankquake_ready(&t->q);
+    struct state *s = &t->decision.state;
+    rankquake_region(&t->q, "weights", s->weights, sizeof(s->weights));
+    rankquake_region(&t->q, "velocity", s->velocity, sizeof(s->velocity));
     r = meet(t, err);
     if (r == 0)
         r = train_steps(t, err);
