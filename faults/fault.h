@@ -73,7 +73,10 @@ static inline bool fault_has(const struct fault *f, unsigned effects) {
     return f->effects & effects; /* any of these */
 }
 const struct fault *fault_find(const char *name); /* NULL: no such fault */
-extern const struct fault *const faults[];        /* alphabetical, NULL-ended */
+/* "process", "node" or "network": what it is done to, and the folder that its file is in. */
+const char *fault_family(const struct fault *f);
+extern const char *const fault_evidence_names[EVIDENCES_N]; /* as in faults/evidence.h */
+extern const struct fault *const faults[];                  /* alphabetical, NULL-ended */
 const char *fault_arg(const struct fault_args *a, const char *key, const char *absent);
 /* The argument "signal" as a number, or -EINVAL. */
 int fault_signal(const struct fault_args *a, int absent, struct err *err);

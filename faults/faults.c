@@ -22,6 +22,18 @@ const struct fault *fault_find(const char *name) {
     return NULL;
 }
 
+const char *fault_family(const struct fault *f) {
+    return str_starts(f->name, "net-")    ? "network"
+           : str_starts(f->name, "node-") ? "node"
+                                          : "process";
+}
+
+const char *const fault_evidence_names[EVIDENCES_N] = {
+#define X(name) #name,
+#include "faults/evidence.h"
+#undef X
+};
+
 const char *fault_arg(const struct fault_args *a, const char *key, const char *absent) {
     for (size_t i = 0; a && i < a->n; i++)
         if (str_eq(a->v[i].key, key))

@@ -8,6 +8,7 @@
 #include "harness/scenario/scenario.h"
 #include "harness/invariants/invariant.h"
 #include "harness/verbs.h"
+#include "harness/verbs/language/language.h"
 #include "reports/report.h"
 
 #include <glob.h>
@@ -25,6 +26,12 @@ static void list_faults(void) {
         printf("%-16s %s%s%s%s\n", faults[i]->name, faults[i]->summary, needs ? " (needs " : "",
                fault_needs_text(faults[i]->needs), needs ? ")" : "");
     }
+}
+
+static void list_fault_table(void) {
+    BUF_FINI struct buf out = {0};
+    catalogue_put(&out);
+    fputs(buf_str(&out), stdout);
 }
 
 static void list_features(void) {
@@ -99,6 +106,10 @@ static const struct listing {
 };
 
 static int list(int argc, char **argv) {
+    if (argc == 3 && str_eq(argv[1], "faults") && str_eq(argv[2], "--table")) {
+        list_fault_table();
+        return EXIT_PASS;
+    }
     for (size_t i = 0; argc == 2 && i < sizeof(listings) / sizeof(*listings); i++)
         if (str_eq(listings[i].name, argv[1])) {
             listings[i].print();
@@ -110,7 +121,7 @@ static int list(int argc, char **argv) {
 
 const struct verb verb_list = {
     .name = "list",
-    .usage = "list checks|faults|features|invariants|launchers|reports|scenarios",
+    .usage = "list checks|faults [--table]|features|invariants|launchers|reports|scenarios",
     .summary = "list faults, checks, scenarios and the like",
     .example = "list faults",
     .main = list,

@@ -2,7 +2,7 @@
 # What CONTRIBUTING.md's "Adding a fault" asks for is there for every fault: its line in the table, the arguments that its
 # test tries, a live row, a scenario, and the page of the language. Each step that was forgotten is named with its file.
 set -u
-table=faults/faults.h page=docs/scenario-language.md
+table=faults/faults.h
 wrong=0
 forgotten() { # forgotten STEP FILE WHAT
     echo "$2: $3 (CONTRIBUTING.md, \"Adding a fault\", step $1)"
@@ -39,7 +39,9 @@ for id in $(sed -n 's/^X(\(.*\))$/\1/p' $table); do
     compgen -G "faults/$id.c" >/dev/null || compgen -G "faults/*/$id.c" >/dev/null || forgotten 1 "faults/$id.c" 'it is in the table and is not there'
 done
 
-cp $page "$TMPDIR/page.md"
-"$BIN/rankquake" schema --fill "$TMPDIR/page.md" | grep -q 'is what the tables say' ||
-    forgotten 5 $page "it is not what the tables say: $BIN/rankquake schema --fill $page"
+for page in docs/scenario-language.md docs/faults.md; do
+    cp $page "$TMPDIR/page.md"
+    "$BIN/rankquake" schema --fill "$TMPDIR/page.md" | grep -q 'is what the tables say' ||
+        forgotten 5 $page "it is not what the tables say: $BIN/rankquake schema --fill $page"
+done
 exit $wrong

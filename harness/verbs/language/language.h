@@ -13,8 +13,13 @@ void schema_put_scenario(struct buf *out);
 
 /* The page with the tables in it: what stands between a line `<!-- words: NAME -->` and the next
  * `<!-- end -->` is replaced by the table of the section, of `faults`, `features`, `presets` or
- * `weights`. Returns 0, or -EINVAL with the line that names nothing or does not end. */
+ * `weights`, by the `catalogue` of faults, or by a family of them, "family network". Returns 0, or -EINVAL with the line that names nothing or does not end. */
 int manual_fill(const char *page, struct buf *out, struct err *err);
+
+/* The catalogue of faults: a row each of a table; or an entry with its example for each of a family,
+ * false: there is no such family. */
+void catalogue_put(struct buf *out);
+bool catalogue_put_family(struct buf *out, const char *family);
 
 /* form: the values that may stand under a key, key->form as "anyOf" of the object that is open. */
 void form_put(struct json_writer *w, const struct key *k);

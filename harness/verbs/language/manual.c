@@ -1,4 +1,4 @@
-/* Writes the tables of docs/scenario-language.md. */
+/* Writes the tables of docs/scenario-language.md and docs/faults.md. */
 #include "harness/verbs/language/language.h"
 
 #include "base/str.h"
@@ -119,6 +119,16 @@ static bool put_weights(struct buf *out, const char *name) {
     return true;
 }
 
+static bool put_catalogue(struct buf *out, const char *name) {
+    static const char family[] = "family ";
+    if (str_starts(name, family))
+        return catalogue_put_family(out, name + sizeof(family) - 1);
+    if (!str_eq(name, "catalogue"))
+        return false;
+    catalogue_put(out);
+    return true;
+}
+
 /* The name in a line "<!-- words: NAME -->", NULL: it is another. */
 static const char *name_in(struct arena *a, const char *line, size_t n) {
     static const char begin[] = "<!-- words: ", end[] = " -->";
@@ -145,11 +155,11 @@ static int fill(struct arena *a, const char *page, struct buf *out, struct err *
             continue;
         buf_putc(out, '\n');
         if (!put_section(out, name) && !put_faults(out, name) && !put_presets(out, name) &&
-            !put_weights(out, name) && !put_features(out, name))
+            !put_weights(out, name) && !put_features(out, name) && !put_catalogue(out, name))
             return err_say(
                 err, -EINVAL,
                 "line %d: there are no words \"%s\"; write the name of a section, faults, "
-                "features, presets or weights",
+                "features, presets, weights, catalogue or a family of faults",
                 line, name);
         buf_putc(out, '\n');
         for (; *next && !str_starts(next, end); next = after_line(next))
