@@ -1,4 +1,4 @@
-/* The names of impairment.h. */
+/* The names of impairments, of what they do and of planes. */
 #include "faults/mechanism/impairment.h"
 
 const char *const impairment_deed_keys[DEEDS_N] = {
@@ -12,3 +12,5 @@ const char *const impairment_names[IMPAIRMENT_NUMBERS_N] = {
     IMPAIRMENT_NUMBERS(X)
 #undef X
 };
+
+const char *const plane_names[PLANES_N] = {"store", "bootstrap", "ssh", "data"};

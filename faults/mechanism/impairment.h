@@ -8,6 +8,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Into what traffic is sorted by its ports. */
+enum plane {
+    PLANE_STORE = 1,     /* the store's port */
+    PLANE_BOOTSTRAP = 2, /* MASTER_PORT of any round */
+    PLANE_SSH = 4,       /* 22 */
+    PLANE_DATA = 8,      /* everything else */
+    PLANE_ALL = 15,
+};
+
+/* Their names, in the order of their bits. */
+enum { PLANES_N = 4 };
+extern const char *const plane_names[PLANES_N];
+
 /* X(name): all are 0 where the impairment does nothing of the kind.
  *
  *   planes           PLANE_*

@@ -145,13 +145,19 @@ static void count_deeds(struct port *from, const struct port *to, unsigned deeds
         from->counters.done_to[i][to->number] += deeds >> i & 1;
 }
 
+static void count_passed(struct port *from, const struct port *to, unsigned plane, unsigned deeds) {
+    for (int i = 0; i < PLANES_N; i++)
+        from->counters.passed_to[i][to->number] += plane >> i & 1;
+    count_deeds(from, to, deeds);
+}
+
 /* Whoever is cut off, or without power, by the time it arrives does not get it. */
 static void on_due(void *arg, const struct delayed *d) {
     struct wire *w = arg;
     struct port *from = &w->ports[d->from], *to = &w->ports[d->to];
     const struct passing m = {.message = d->message, .len = d->len, .plane = d->plane};
     if (passes(w, from, to, d->plane) && hand_over(to, &m))
-        count_deeds(from, to, d->deeds);
+        count_passed(from, to, d->plane, d->deeds);
 }
 
 static void send_on(struct wire *w, struct port *from, struct port *to, const struct passing *m,
@@ -159,7 +165,7 @@ static void send_on(struct wire *w, struct port *from, struct port *to, const st
     bool overtaken = fate->deeds & 1U << DEED_REORDERED;
     if (fate->late_ns <= 0 && !delay_line_has(w->late, from->number, to->number)) {
         if (hand_over(to, m))
-            count_deeds(from, to, fate->deeds);
+            count_passed(from, to, m->plane, fate->deeds);
         return;
     }
     const struct delayed d = {.from = from->number,

@@ -12,14 +12,6 @@
 
 enum { WIRE_PORTS_MAX = 64 };
 
-enum plane {
-    PLANE_STORE = 1,     /* the store's port */
-    PLANE_BOOTSTRAP = 2, /* MASTER_PORT of any round */
-    PLANE_SSH = 4,       /* 22 */
-    PLANE_DATA = 8,      /* everything else */
-    PLANE_ALL = 15,
-};
-
 struct wire_rules {
     unsigned char cut[WIRE_PORTS_MAX][WIRE_PORTS_MAX]; /* [from][to]: planes that are closed */
     bool silent[WIRE_PORTS_MAX];                       /* nothing in, nothing out */

@@ -76,6 +76,8 @@ static void on_counters(struct cluster *c, const struct json *ports) {
             .lost = (uint64_t)json_get_i64(it, "lost", 0),
         };
         take_frames(json_get(it, "cut"), w.cut_to);
+        for (size_t i = 0; i < PLANES_N; i++)
+            take_frames(json_get(it, plane_names[i]), w.passed_to[i]);
         for (size_t i = 0; i < DEEDS_N; i++)
             take_frames(json_get(it, impairment_deed_keys[i]), w.done_to[i]);
         if (c->cb.counters)

@@ -147,6 +147,8 @@ static void put_counters(struct wire_service *s, int port) {
     json_put_i64(&s->w, "data_bytes_out", (int64_t)c.data_bytes_out);
     json_put_i64(&s->w, "lost", (int64_t)c.lost);
     put_frames(s, "cut", c.cut_to);
+    for (size_t i = 0; i < PLANES_N; i++)
+        put_frames(s, plane_names[i], c.passed_to[i]);
     for (size_t i = 0; i < DEEDS_N; i++)
         put_frames(s, impairment_deed_keys[i], c.done_to[i]);
     json_end_object(&s->w);

@@ -80,7 +80,7 @@
  *
  *   wire      fault-evidence {id, n, what, dropped_in, dropped_out | fewest | count}
  *             wire {node, frames_in, bytes_in, frames_out, bytes_out, dropped_in, dropped_out,
- *             data_bytes_out, cut_to:{node: frames}, delayed_to?, lost_to?, duplicated_to?,
+ *             data_bytes_out, cut_to:{node: frames}, passed_to:{plane: {node: frames}}, delayed_to?, lost_to?, duplicated_to?,
  *             reordered_to?, corrupted_to?, throttled_to?, oversize_to?, reset_to?, refused_to?,
  *             blocked_to?: likewise}   (in: towards the node; data: all but the store's and
  *             MASTER_PORT's; cut_to: dropped by a partition on the way to that node; the others:

@@ -73,6 +73,11 @@ void counting_counters(void *arg, struct node *n, const struct wire_counters *c)
     json_put_i64(w, "data_bytes_out", (int64_t)c->data_bytes_out);
     json_put_i64(w, "lost", (int64_t)c->lost);
     put_frames(e, w, "cut_to", c->cut_to);
+    json_object(w, "passed_to");
+    for (size_t i = 0; i < PLANES_N; i++)
+        if (has_any(c->passed_to[i]))
+            put_frames(e, w, plane_names[i], c->passed_to[i]);
+    json_end_object(w);
     for (size_t i = 0; i < DEEDS_N; i++)
         if (has_any(c->done_to[i]))
             put_frames(e, w, impairment_deed_keys[i], c->done_to[i]);

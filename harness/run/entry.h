@@ -86,8 +86,9 @@ void entry_let_go(struct run_entry *a); /* of what it holds for its end */
 /* evidence.c */
 void evidence_begin(struct run_entry *a); /* it is about to be brought in force */
 void evidence_look(struct run_entry *a);  /* records that it was felt, when that can be seen now */
-void evidence_end(struct run_entry *a);   /* it is about to be undone */
-void evidence_close(struct run_entry *a); /* records why nothing was seen, when nothing was */
+void evidence_in_force(struct run_entry *a); /* the same, once the fault is in force */
+void evidence_end(struct run_entry *a);      /* it is about to be undone */
+void evidence_close(struct run_entry *a);    /* records why nothing was seen, when nothing was */
 bool evidence_answers(const struct run_entry *a); /* it is in force when it is felt */
 bool entry_cuts_off(const struct run_entry *a,
                     const char *node); /* from the store, as long as it lasts */

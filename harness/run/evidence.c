@@ -55,6 +55,13 @@ void evidence_begin(struct run_entry *a) {
         counting_ask(a->owner->engine);
 }
 
+/* What is counted from here on has met the fault. */
+void evidence_in_force(struct run_entry *a) {
+    evidence_look(a);
+    if (has_any(a, counts))
+        counting_ask(a->owner->engine);
+}
+
 void evidence_end(struct run_entry *a) {
     evidence_look(a);
     if (has_any(a, counts))

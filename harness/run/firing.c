@@ -108,7 +108,7 @@ static void finished(struct run_entry *a) {
             loop_timer_at(a->until, clock_monotonic_ns() + a->entry->for_ns);
         entry_look_again(a);
         record_in_force(a);
-        evidence_look(a);
+        evidence_in_force(a);
     }
     entry_release(a);
 }

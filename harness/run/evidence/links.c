@@ -3,6 +3,8 @@
 #include "base/str.h"
 #include "faults/network/traffic.h"
 
+#include <string.h>
+
 /* Frames by pair of nodes: at the first count after the fault fired, which was asked for before it
  * was brought in force, and at the newest. */
 struct links {
@@ -10,8 +12,11 @@ struct links {
     bool answers[CLUSTER_NODES_MAX]; /* of a group: stores alone, which say nothing unasked */
     bool counted[CLUSTER_NODES_MAX]; /* there is a first count of this sender */
     int direction;                   /* enum impairment_direction */
-    int64_t first[CLUSTER_NODES_MAX][CLUSTER_NODES_MAX],
-        newest[CLUSTER_NODES_MAX][CLUSTER_NODES_MAX];
+    struct counted {
+        int64_t first[CLUSTER_NODES_MAX][CLUSTER_NODES_MAX],
+            newest[CLUSTER_NODES_MAX][CLUSTER_NODES_MAX];
+    } done, passed;
+    int heard[CLUSTER_NODES_MAX]; /* how many records of what has passed this sender */
 };
 
 bool links_counted(const struct record *r) {
@@ -40,32 +45,56 @@ void *links_begin(struct run_entry *a, struct bound *b) {
     return l;
 }
 
+/* The sender's place among the nodes; -1: the record is not about one. */
+static int sender_of(const struct run_entry *a, const struct record *r) {
+    struct node **nodes = cluster_nodes(a->owner->engine->cluster);
+    for (int i = 0; links_counted(r) && nodes[i] && i < CLUSTER_NODES_MAX; i++)
+        if (str_eq(node_plan(nodes[i])->name, r->node))
+            return i;
+    return -1;
+}
+
+/* Adds the frames of a map of receivers. */
+static void take(const struct run_entry *a, int64_t ret[CLUSTER_NODES_MAX],
+                 const struct json *map) {
+    struct node **nodes = cluster_nodes(a->owner->engine->cluster);
+    for (size_t to = 0; nodes[to] && to < CLUSTER_NODES_MAX; to++)
+        ret[to] += json_get_i64(map, node_plan(nodes[to])->name, 0);
+}
+
 bool links_learn(const struct run_entry *a, struct links *l, const struct record *r,
                  const char *key) {
-    struct node **nodes = cluster_nodes(a->owner->engine->cluster);
-    size_t from = 0;
-    if (!l || !links_counted(r))
+    int from = l ? sender_of(a, r) : -1;
+    if (from < 0)
         return false;
-    while (nodes[from] && !str_eq(node_plan(nodes[from])->name, r->node))
-        from++;
-    if (!nodes[from] || from >= CLUSTER_NODES_MAX)
-        return false;
-    for (size_t to = 0; nodes[to] && to < CLUSTER_NODES_MAX; to++) {
-        int64_t frames = json_get_i64(json_get(r->fields, key), node_plan(nodes[to])->name, 0);
-        l->newest[from][to] = frames;
-        if (!l->counted[from])
-            l->first[from][to] = frames;
-    }
+    memset(l->done.newest[from], 0, sizeof(l->done.newest[from]));
+    take(a, l->done.newest[from], json_get(r->fields, key));
+    if (!l->counted[from])
+        memcpy(l->done.first[from], l->done.newest[from], sizeof(l->done.first[from]));
     l->counted[from] = true;
     return true;
 }
 
-static int64_t frames_between(const struct links *l, int g, int h) {
+void links_learn_passed(const struct run_entry *a, struct links *l, const struct record *r) {
+    const struct json *planes = json_get(r->fields, "passed_to");
+    int from = l && planes ? sender_of(a, r) : -1, meant = fault_planes(&a->plan->args, NULL);
+    if (from < 0)
+        return;
+    bool first = ++l->heard[from] <= 2;
+    memset(l->passed.newest[from], 0, sizeof(l->passed.newest[from]));
+    for (int i = 0; i < PLANES_N; i++)
+        if (meant >> i & 1)
+            take(a, l->passed.newest[from], json_get(planes, plane_names[i]));
+    if (first)
+        memcpy(l->passed.first[from], l->passed.newest[from], sizeof(l->passed.first[from]));
+}
+
+static int64_t frames_between(const struct links *l, const struct counted *c, int g, int h) {
     int64_t frames = 0;
     for (size_t from = 0; from < CLUSTER_NODES_MAX; from++)
         for (size_t to = 0; to < CLUSTER_NODES_MAX; to++)
             if (l->group[from] == g && l->group[to] == h)
-                frames += l->newest[from][to] - l->first[from][to];
+                frames += c->newest[from][to] - c->first[from][to];
     return frames;
 }
 
@@ -81,7 +110,8 @@ int64_t links_all(const struct links *l) {
     int groups = groups_of(l);
     for (int g = 0; g < groups; g++)
         for (int h = 0; h < groups; h++)
-            all += impairment_is_between(l->direction, g, h) ? frames_between(l, g, h) : 0;
+            all +=
+                impairment_is_between(l->direction, g, h) ? frames_between(l, &l->done, g, h) : 0;
     return all;
 }
 
@@ -93,10 +123,42 @@ int64_t links_fewest(const struct links *l, bool unasked) {
             bool silent = unasked && l->answers[g] && !l->answers[h];
             int64_t frames = !impairment_is_between(l->direction, g, h) || silent
                                  ? fewest
-                                 : frames_between(l, g, h);
+                                 : frames_between(l, &l->done, g, h);
             fewest = fewest < 0 || frames < fewest ? frames : fewest;
         }
     return fewest;
+}
+
+/* Each of group g has been counted since the fault came in force. */
+static bool is_known(const struct links *l, int g) {
+    for (size_t i = 0; i < CLUSTER_NODES_MAX; i++)
+        if (l->group[i] == g && l->heard[i] < 3)
+            return false;
+    return true;
+}
+
+static bool nothing_passed(const struct links *l, int g, int h) {
+    return is_known(l, g) && frames_between(l, &l->passed, g, h) == 0;
+}
+
+/* What is meant of this way has been dropped, or nothing came. */
+static bool is_shut(const struct links *l, int g, int h) {
+    return !impairment_is_between(l->direction, g, h) || frames_between(l, &l->done, g, h) ||
+           nothing_passed(l, g, h);
+}
+
+static bool is_parted(const struct links *l, int g, int h) {
+    bool dropped = frames_between(l, &l->done, g, h) || frames_between(l, &l->done, h, g);
+    return dropped && is_shut(l, g, h) && is_shut(l, h, g);
+}
+
+bool links_parted(const struct links *l) {
+    int groups = l ? groups_of(l) : 0;
+    for (int g = 0; g < groups; g++)
+        for (int h = g + 1; h < groups; h++)
+            if (!is_parted(l, g, h))
+                return false;
+    return groups > 1;
 }
 
 static int group_of(const struct run_entry *a, const struct links *l, const char *node,

@@ -18,6 +18,12 @@ bool links_learn(const struct run_entry *a, struct links *l, const struct record
 /* The fewest frames of any direction between two groups. unasked: not from a store to those who ask
  * it, which says nothing once nobody's questions reach it. */
 int64_t links_fewest(const struct links *l, bool unasked);
+/* The same for what passed, which counts from the second record on: the first may have been
+ * counted before the fault was in force. */
+void links_learn_passed(const struct run_entry *a, struct links *l, const struct record *r);
+/* Whether frames were dropped between all groups and none passed where none was dropped: there
+ * nobody had anything to say. */
+bool links_parted(const struct links *l);
 /* All frames of the directions that the fault is about. */
 int64_t links_all(const struct links *l);
 /* The group of a node, or of the store; -1: in none. */

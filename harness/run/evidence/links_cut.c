@@ -1,13 +1,17 @@
-/* Counters of a cut: frames were dropped between every two groups, both ways. */
+/* Counters of a cut: frames were dropped between every two groups, both ways; or one way, and the
+ * other way none has passed since. */
 #include "harness/run/evidence/evidence.h"
 #include "harness/run/evidence/links.h"
 
 static bool learn(struct run_entry *a, struct bound *b, const struct record *r) {
-    return links_learn(a, b->known[EVIDENCE_links_cut], r, "cut_to");
+    struct links *l = b->known[EVIDENCE_links_cut];
+    links_learn_passed(a, l, r);
+    return links_learn(a, l, r, "cut_to");
 }
 
 static bool felt(struct bound *b) {
-    return links_fewest(b->known[EVIDENCE_links_cut], true) > 0;
+    const struct links *l = b->known[EVIDENCE_links_cut];
+    return links_fewest(l, true) > 0 || links_parted(l);
 }
 
 static void put(const struct run_entry *a, struct json_writer *w) {
@@ -25,8 +29,8 @@ bool entry_cuts_off(const struct run_entry *a, const char *node) {
 }
 
 const struct evidence evidence_links_cut = {
-    .what = "the wire dropped frames in every direction",
-    .absent = "frames were not dropped in every direction: somebody had nothing to say meanwhile",
+    .what = "the wire dropped frames, and passed none",
+    .absent = "no frame was dropped between some of them: nobody had anything to say meanwhile",
     .by_wire = true,
     .at_sockets = "the kernel dropped what came to its sockets and its peers'",
     .counts = true,

@@ -316,6 +316,20 @@ void say_dropped(struct stage *s, const char *from, const char *to, int frames) 
     engine_recorded(&s->engine);
 }
 
+void say_frames(struct stage *s, const char *from, const char *to, int dropped, int passed) {
+    struct json_writer *w = engine_record(&s->engine, SOURCE_WIRE, "wire");
+    json_put_string(w, "node", from);
+    json_object(w, "cut_to");
+    json_put_i64(w, to, dropped);
+    json_end_object(w);
+    json_object(w, "passed_to");
+    json_object(w, "data");
+    json_put_i64(w, to, passed);
+    json_end_object(w);
+    json_end_object(w);
+    engine_recorded(&s->engine);
+}
+
 void in_phase(struct timeline_entry *a, const char *phase, int round) {
     a->when.phase = phase;
     a->when.nth = 1;

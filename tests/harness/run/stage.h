@@ -85,5 +85,7 @@ int count_records(const struct stage *s, const char *kind, const char *id);
 int say_claim(struct stage *s, const char *node, const char *what);
 /* Frames that a cut has dropped from one node to another so far. */
 void say_dropped(struct stage *s, const char *from, const char *to, int frames);
+/* The same with what has passed. */
+void say_frames(struct stage *s, const char *from, const char *to, int dropped, int passed);
 void in_phase(struct timeline_entry *a, const char *phase, int round);
 void aim_at_node(struct timeline_entry *a, const char *node);

@@ -164,18 +164,47 @@ static void test_a_cut_is_felt_when_frames_were_dropped_both_ways_since(void **s
     start_round(s, 1, 3);
     say_step(s, 102, 5);
     assert_int_equal(count_records(s, "fault-in-force", "c"), 1);
-    assert_int_equal(counts_asked, 1); /* before it was in force */
+    assert_int_equal(counts_asked, 2); /* before it was in force, and once it was */
     say_dropped(s, "n0", "n2", 7);
     say_dropped(s, "n1", "n2", 0);
     say_dropped(s, "n2", "n0", 3);
     stage_end(s);
-    assert_int_equal(counts_asked, 2);
+    assert_int_equal(counts_asked, 3);
     say_dropped(s, "n0", "n2", 7); /* of an earlier cut */
     say_dropped(s, "n2", "n0", 9);
     assert_int_equal(count_records(s, "fault-evidence", "c"), 0);
     say_dropped(s, "n1", "n2", 1);
     assert_int_equal(count_records(s, "fault-evidence", "c"), 1);
     stage_free(s);
+}
+
+/* n2 asks, the others answer: once its questions are dropped there is nothing to answer. Three
+ * counts: before the cut was in force, once it was, and when it is over. */
+static void test_a_cut_is_felt_where_one_side_has_nothing_to_say(void **state) {
+    static const struct {
+        int asked, answered[3];
+        bool felt;
+    } rows[] = {{5, {40, 44, 44}, true},  /* answers were on their way before it was in force */
+                {5, {40, 44, 45}, false}, /* one has come through */
+                {0, {40, 40, 40}, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct stage *s = stage_new();
+        struct timeline_entry *a = stage_add(s, "c", &cut);
+        at_step(a, 5);
+        aim_at_node(a, "n2");
+        stage_begin(s);
+        start_round(s, 1, 3);
+        say_step(s, 102, 5);
+        for (int count = 0; count < 3; count++) {
+            int asked = count == 2 ? rows[i].asked : 0;
+            say_frames(s, "n2", "n0", asked, 10);
+            say_frames(s, "n0", "n2", 0, rows[i].answered[count]);
+            say_frames(s, "n1", "n2", 0, 7);
+            assert_int_equal(count_records(s, "fault-evidence", "c"), count == 2 && rows[i].felt);
+        }
+        stage_free(s);
+    }
 }
 
 /* Cut off from all that ask it, a store has nothing to say; a node has. */
@@ -448,6 +477,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_join_of_the_first_round_needs_no_worker),
         cmocka_unit_test(test_start_is_before_the_worker_of_that_round_runs),
         cmocka_unit_test(test_a_cut_is_felt_when_frames_were_dropped_both_ways_since),
+        cmocka_unit_test(test_a_cut_is_felt_where_one_side_has_nothing_to_say),
         cmocka_unit_test(test_a_cut_from_the_store_is_felt_when_the_questions_were_dropped),
         cmocka_unit_test(test_what_a_store_says_is_no_evidence_that_it_was_asked),
         cmocka_unit_test(test_a_worker_that_runs_on_is_no_evidence_of_a_hang),
