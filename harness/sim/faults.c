@@ -124,10 +124,10 @@ static void inject(struct sim *c, struct occurrence *o) {
     const struct sim_entry *e = &c->schedule->entries[o->a];
     if (c->calm_now && e->fault != SIM_FAULT_AGENT_START)
         return;
+    int64_t until_ns = c->now_ns + e->span_ns;
+    if (until_ns > c->times.struck_until_ns)
+        c->times.struck_until_ns = until_ns;
     if (injections[e->fault](c, o->node, e)) {
-        int64_t until_ns = c->now_ns + e->span_ns;
-        c->times.struck_until_ns =
-            until_ns > c->times.struck_until_ns ? until_ns : c->times.struck_until_ns;
         c->result->faults += e->fault != SIM_FAULT_AGENT_START;
         history_writer_struck(c, e, o->node);
     }

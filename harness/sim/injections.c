@@ -30,7 +30,7 @@ bool inject_agent_leave(struct sim *c, int node, const struct sim_entry *e) {
     sim_say(c, node, "FAULT: SIGTERM to the agent");
     if (c->judge.head.phase == HEAD_FORM)
         sim_mark(c, SIM_MARK_LEAVER_IN_FORM);
-    n->shown.signaled = true;
+    n->shown.signaled++;
     ev.signal.signo = 15;
     sim_agent_event(c, node, &ev);
     come_back(c, node, e);

@@ -162,11 +162,11 @@ static void act(struct sim *c, int node, const struct action *a) {
         sim_machine_start(c, node, a->start);
         break;
     case ACTION_STOP:
-        sim_judge_stop(c, node);
+        sim_judge_stop(c, node, a);
         sim_machine_stop(c, node, a->stop.grace_ms * SIM_MS);
         break;
     case ACTION_KILL:
-        sim_judge_stop(c, node);
+        sim_judge_stop(c, node, a);
         sim_machine_kill(c, node);
         break;
     case ACTION_NEED_PORT:
@@ -240,10 +240,10 @@ static void on_boot(struct sim *c, struct occurrence *o) {
         .restart_mode = job->restart_mode,
         .timing = job->timing,
         .last_call_ns = job->last_call_ns,
-        .admit_ns = 50 * SIM_MS,
+        .admit_ns = job->admit_ns,
         .join_timeout_ns = job->join_timeout_ns,
-        .stop_timeout_ns = 200 * SIM_MS,
-        .shutdown_grace_ns = 500 * SIM_MS,
+        .stop_timeout_ns = job->stop_timeout_ns,
+        .shutdown_grace_ns = job->shutdown_grace_ns,
         .give_up_ns = job->give_up_ns,
         .store_in_process = c->in_process,
         .hosts_store = job->hosted && o->node == 0,

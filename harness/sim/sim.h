@@ -149,6 +149,7 @@ struct sim_result {
     int64_t transactions;
     enum sim_outcome outcome;
     bool marks[SIM_MARKS_N];
+    uint64_t risked; /* invariants, by their place, of which something was asked */
 };
 
 /* Draws the schedule of config's seed and plays it. */
