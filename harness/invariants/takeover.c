@@ -12,12 +12,19 @@ static int64_t later(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* Somebody could have, from then on. */
+static bool had_joined(const struct judge *j, const char *inc, const char *uid, int64_t at_ns) {
+    for (size_t i = j->times->n_joins; i--;)
+        if (strcmp(j->times->joins[i].uid, uid) == 0)
+            return j->times->joins[i].at_ns <= at_ns && strcmp(j->times->joins[i].inc, inc) == 0;
+    return false;
+}
+
+/* An agent that runs could have, from then on. */
 static bool is_waited_for(const struct judge *j, const char *inc, int64_t since_ns) {
-    for (size_t i = 0; i < j->times->n_joins; i++) {
-        const struct judged_join *join = &j->times->joins[i];
-        if (join->at_ns <= since_ns && strcmp(join->inc, inc) == 0 &&
-            judge_has_session(j, inc, join->uid))
+    for (int i = 0; i < j->n_nodes; i++) {
+        const char *uid = j->ops->session(j->world, i);
+        if (uid && *uid && judge_has_session(j, inc, uid) && had_joined(j, inc, uid, since_ns) &&
+            judge_node(j, i)->stopped_until_ns <= since_ns)
             return true;
     }
     return false;

@@ -209,6 +209,34 @@ bool inject_node_freeze(struct sim *c, int node, const struct sim_entry *e) {
     return true;
 }
 
+/* As on a machine that is shared with too many: each second anew. */
+static void halt(struct sim *c, struct occurrence *o) {
+    struct sim_node *n = &c->nodes[o->node];
+    int64_t until_ns = c->now_ns + n->halt_ns;
+    if (c->calm_now || n->halts_until_ns <= c->now_ns)
+        return;
+    if (n->core)
+        stop_until(c, o->node, until_ns, true);
+    if (until_ns > n->frozen_until_ns)
+        n->frozen_until_ns = until_ns;
+    sim_plan(c, c->now_ns + 1000 * SIM_MS, o->node, halt);
+}
+
+bool inject_node_halts(struct sim *c, int node, const struct sim_entry *e) {
+    struct sim_node *n = &c->nodes[node];
+    bool halts = n->halts_until_ns > c->now_ns;
+    if (!n->core)
+        return false;
+    if (c->now_ns + e->span_ns > n->halts_until_ns)
+        n->halts_until_ns = c->now_ns + e->span_ns;
+    n->halt_ns = sim_chance_ns(&n->body, 500, 800) * SIM_MS;
+    sim_say(c, node, "FAULT: the node stands still for %lld ms of each second, for %lld ms",
+            (long long)(n->halt_ns / SIM_MS), (long long)(e->span_ns / SIM_MS));
+    if (!halts)
+        sim_plan(c, c->now_ns, node, halt);
+    return true;
+}
+
 bool inject_leave_storm(struct sim *c, int node, const struct sim_entry *e) {
     int left = 0;
     for (int i = 0; i < c->n_nodes; i++)

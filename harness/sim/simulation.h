@@ -74,6 +74,7 @@ struct sim_node {
     int64_t stuck_until_ns;                    /* its workers are in state D */
     int64_t frozen_until_ns;                   /* they do nothing; SIGKILL acts */
     int64_t crashes_until_ns;                  /* all of it is killed whenever they begin */
+    int64_t halts_until_ns, halt_ns;           /* it stands still for that long, each second */
     int64_t stall_from_ns;                     /* of shown.stall_until_ns */
     int64_t lag_ns;                            /* what it has lost by earlier stalls */
     bool other;                                /* its agent is of another attempt */

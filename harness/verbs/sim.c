@@ -199,6 +199,8 @@ static int take_options(const struct arguments *a, struct seeds_spec *s) {
     s->config.agents = (int)agents;
     s->config.faults_mean = (int)rate;
     s->config.swarm = is_swarm(a);
+    s->config.varies = !arguments_value(a, "--agents") && !arguments_value(a, "--time") &&
+                       !arguments_value(a, "--calm") && !arguments_value(a, "--frozen");
     s->config.calm = arguments_value(a, "--calm");
     s->config.frozen = arguments_value(a, "--frozen");
     s->jobs = s->config.trace ? 1 : (int)jobs;

@@ -553,6 +553,7 @@ static void takes_the_lead_of_the_living(struct world *w) {
 static void nobody_takes_the_lead(struct world *w) {
     sessions(w);
     joins(w, "c", (struct member_value){.node = "n2"});
+    w->sessions[2] = "c";
     w->judge.now_ns = 1000 * MS;
     strcpy(w->times.lead.uid, "gone");
     w->times.lead.absent_ns = 2000 * MS;
