@@ -75,15 +75,26 @@ static void pid_draw(struct rendezvous *r) {
     c->pid_head = c->view.head_revision;
 }
 
-/* Whether the plan being written is still what is wanted. */
-static bool pid_serves(const struct rendezvous *r, const struct wanted *w) {
+static bool is_same_place(const struct plan_value *a, const struct plan_value *b) {
+    return a->rank_base == b->rank_base && a->world == b->world &&
+           a->role_rank_base == b->role_rank_base && a->role_world == b->role_world;
+}
+
+/* Whether the plan being written is still what is wanted: who is behind the batches that are there
+ * counts, too, as their worlds do. */
+static bool pid_serves(struct rendezvous *r, const struct wanted *w) {
     const struct coordinator *c = &r->coordinator;
     const struct round_plan *p = view_plan(&c->view, c->pid);
     if (!c->pid[0] || c->pid_head != c->view.head_revision || c->pid_n != w->n)
         return false;
-    for (size_t i = 0; p && i < p->n; i++) {
+    if (!p)
+        return true;
+    struct plan_value *places = arena_array(&r->arena, struct plan_value, w->n);
+    ranks_assign(w, places);
+    for (size_t i = 0; i < p->n; i++) {
         int rank = p->entries[i].value.group_rank;
-        if ((size_t)rank >= w->n || w->members[rank] != p->entries[i].member)
+        if ((size_t)rank >= w->n || w->members[rank] != p->entries[i].member ||
+            !is_same_place(&p->entries[i].value, &places[rank]))
             return false;
     }
     return true;

@@ -39,7 +39,8 @@ void agent_boot(struct world *w, int node) {
     };
     n->shown.life++;
     n->joins = 0;
-    n->shown.signaled = n->stopped = n->guard_stopped = false;
+    n->stopped = n->guard_stopped = false;
+    n->shown.signaled = 0;
     n->timer_ns = INT64_MAX;
     struct rendezvous *r = rendezvous_new(&c, seed_of(w, node) ^ 1, &err);
     if (!r) {
@@ -70,7 +71,8 @@ void agent_gone(struct world *w, int node) {
     memset(n->streams, 0, sizeof(n->streams));
     memset(n->pipe, 0, sizeof(n->pipe));
     n->n_pipe = 0;
-    n->stopped = n->cut = n->shown.signaled = false;
+    n->stopped = n->cut = false;
+    n->shown.signaled = 0;
     n->timer_ns = INT64_MAX;
 }
 

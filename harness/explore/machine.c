@@ -36,7 +36,8 @@ void machine_start(struct world *w, int node, const struct round_spec *s) {
 
 void machine_stop(struct world *w, int node) {
     struct explore_node *n = &w->nodes[node];
-    judge_stop(world_judge(w), node, n->fence_ns && n->fence_ns <= w->now_ns);
+    struct judged_stop s = {.fenced = n->fence_ns && n->fence_ns <= w->now_ns};
+    judge_stop(world_judge(w), node, &s);
     n->stopping = n->shown.group.alive;
 }
 

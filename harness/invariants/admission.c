@@ -25,12 +25,35 @@ static void on_put(struct judge *j, const struct op *op) {
     for (int i = 0; i < j->n_last; i++)
         if (j->last[i].said)
             return;
+    judge_risk(j, INVARIANT_admission);
     for (size_t i = 0; i < j->times->n_joins; i++)
         if (waits_in_vain(j, &j->times->joins[i], op->key.inc))
             invariant_broken(j, &invariant_admission,
                              "%s came at %.3f s and is not taken into round %lld of %d nodes",
                              j->times->joins[i].uid, (double)j->times->joins[i].at_ns / 1e9,
                              (long long)op->key.round, j->n_last);
+}
+
+/* How long ago it came; INT64_MAX: nobody knows. */
+static int64_t here_ns(const struct judge *j, const char *uid) {
+    for (size_t i = j->times->n_joins; i--;)
+        if (strcmp(j->times->joins[i].uid, uid) == 0)
+            return j->now_ns - j->times->joins[i].at_ns;
+    return INT64_MAX;
+}
+
+/* A running round is ended for newcomers only when they have been there for admit, by a clock that
+ * may run 1 % fast. */
+static void on_head(struct judge *j, const struct head_change *h) {
+    if (!j->times || h->to->phase != HEAD_FORM || j->head.phase != HEAD_RUN ||
+        judge_is_lost(j, h->key->inc))
+        return;
+    judge_risk(j, INVARIANT_admission);
+    for (int i = 0; i < j->n_form; i++)
+        if (!member_find(j->last, j->n_last, j->form[i].uid) &&
+            here_ns(j, j->form[i].uid) < j->job.admit_ns / 100 * 98)
+            invariant_broken(j, &invariant_admission,
+                             "%s is taken into a running job as soon as it comes", j->form[i].uid);
 }
 
 const struct invariant invariant_admission = {
@@ -40,7 +63,8 @@ const struct invariant invariant_admission = {
     .text =
         "When no fault lasts and no message is lost, and a round with fewer than max nodes runs "
         "for 3 seconds in which nobody is done, no session is left out of it that has existed "
-        "for as long.",
+        "for as long. Nor is a round ended for one that came less than admit ago.",
     .kinds = 1u << KEY_DONE,
     .on_put = on_put,
+    .on_head = on_head,
 };

@@ -12,6 +12,7 @@ static void on_head(struct judge *j, const struct head_change *h) {
 
 static void on_start(struct judge *j, int node, const struct round_spec *s) {
     const struct judged_start *f = &j->start;
+    judge_risk(j, INVARIANT_agreement);
     bool own = j->job.restart_mode == RESTART_COUNT_NODE;
     struct judged_node *n = judge_node(j, node);
     /* The store, or another attempt, has removed what a node had still to hear. */

@@ -3,7 +3,10 @@
 
 static void on_head(struct judge *j, const struct head_change *h) {
     int n = j->n_form;
-    if (h->to->phase == HEAD_RUN && (n < j->job.min || n > j->job.max))
+    if (h->to->phase != HEAD_RUN)
+        return;
+    judge_risk(j, INVARIANT_bounds);
+    if (n < j->job.min || n > j->job.max)
         invariant_broken(j, &invariant_bounds, "a round of %d nodes, bounds %d:%d", n, j->job.min,
                          j->job.max);
 }

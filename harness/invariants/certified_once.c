@@ -2,6 +2,7 @@
 #include "harness/invariants/judge.h"
 
 static void on_put(struct judge *j, const struct op *op) {
+    judge_risk(j, INVARIANT_certified_once);
     if (judge_key(j, &op->key, NULL) > 1)
         invariant_broken(j, &invariant_certified_once, "gone/%s is written again", op->key.uid);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 static void judge_gone(struct judge *j, const char *uid) {
+    judge_risk(j, INVARIANT_contract);
     for (int i = 0; i < j->n_nodes; i++) {
         const struct judged_group *g = judge_group(j, i);
         if (g->alive && strcmp(g->uid, uid) == 0)

@@ -38,6 +38,7 @@ static bool holds_lead(struct judge *j, const struct head_change *h) {
 
 /* An END is written by anybody who has a session, all else by the coordinator. */
 static void on_head(struct judge *j, const struct head_change *h) {
+    judge_risk(j, INVARIANT_fencing);
     bool own_end = h->to->phase == HEAD_END && judge_has_session(j, h->key->inc, j->writer);
     if (h->anew && !j->wiped.happened && !j->others)
         invariant_broken(j, &invariant_fencing,

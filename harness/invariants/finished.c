@@ -14,6 +14,7 @@ static void on_head(struct judge *j, const struct head_change *h) {
             return;
         done += j->last[i].said;
     }
+    judge_risk(j, INVARIANT_finished);
     if (done)
         invariant_broken(j, &invariant_finished,
                          "round %lld is formed again though %d of its %d nodes are done and none "

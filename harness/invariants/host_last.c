@@ -25,6 +25,8 @@ static void on_exit(struct judge *j, int node, int code) {
     int64_t slept_ns = judge_node(j, 0)->stopped_until_ns;
     int64_t since_ns = slept_ns > j->times->healed_ns ? slept_ns : j->times->healed_ns;
     bool settled = j->now_ns - SETTLED_NS > since_ns;
+    if (settled)
+        judge_risk(j, INVARIANT_host_last);
     for (int i = 1; settled && i < j->n_nodes; i++)
         if (is_served(j, i))
             invariant_broken(j, &invariant_host_last,

@@ -13,6 +13,7 @@ struct judge;
 struct op;
 struct head_change;
 struct round_spec;
+struct judged_stop;
 
 struct invariant {
     const char *name;    /* as in `list invariants` */
@@ -26,7 +27,10 @@ struct invariant {
     void (*on_put)(struct judge *j, const struct op *op);
     void (*on_head)(struct judge *j, const struct head_change *h);
     void (*on_start)(struct judge *j, int node, const struct round_spec *s); /* of a group */
-    void (*on_stop)(struct judge *j, int node, bool fenced); /* an agent ends its workers */
+    void (*on_stop)(struct judge *j, int node,
+                    const struct judged_stop *s); /* an agent ends them */
+    void (*on_ended)(struct judge *j, int node);  /* they are about to be dead */
+    void (*on_claim)(struct judge *j, int node, const char *what, int64_t round);
     void (*on_denied)(struct judge *j, int node);         /* an agent hears that it may not write */
     void (*on_exit)(struct judge *j, int node, int code); /* of an agent */
     void (*on_failure)(struct judge *j, int node, int64_t round); /* it names one of that round */

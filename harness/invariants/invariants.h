@@ -15,18 +15,29 @@
     X(host_last)                                                                                   \
     X(last_call)                                                                                   \
     X(master)                                                                                      \
+    X(newcomers)                                                                                   \
     X(one_round)                                                                                   \
     X(outcome)                                                                                     \
     X(patience)                                                                                    \
+    X(pauses)                                                                                      \
     X(progress)                                                                                    \
+    X(prompt)                                                                                      \
     X(rank_order)                                                                                  \
     X(ranks)                                                                                       \
     X(remembered)                                                                                  \
     X(restarts)                                                                                    \
+    X(roles)                                                                                       \
     X(seats)                                                                                       \
     X(spares)                                                                                      \
+    X(stops)                                                                                       \
+    X(takeover)                                                                                    \
+    X(tokens)                                                                                      \
     X(undisturbed)
 
 #define X(name) extern const struct invariant invariant_##name;
 INVARIANTS(X)
+#undef X
+
+#define X(name) INVARIANT_##name,
+enum invariant_place { INVARIANTS(X) INVARIANTS_N }; /* in `invariants` */
 #undef X

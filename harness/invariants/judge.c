@@ -55,12 +55,13 @@ struct store_key judge_key_of(enum key_kind kind, const char *inc, const char *u
 
 struct judge_found {
     union value *ret;
-    int64_t version;
+    int64_t version, created;
 };
 
 static void found(void *arg, const struct kv_pair *p) {
     struct judge_found *f = arg;
     f->version = p->version;
+    f->created = p->create_revision;
     if (f->ret)
         memcpy(f->ret, p->value.data, p->value.len);
 }
@@ -71,9 +72,43 @@ int64_t judge_key(const struct judge *j, const struct store_key *key, union valu
     return f.version;
 }
 
+static int64_t created(const struct judge *j, const struct store_key *key) {
+    struct judge_found f = {0};
+    each_key(j, key, found, &f);
+    return f.created;
+}
+
 bool judge_has_session(const struct judge *j, const char *inc, const char *uid) {
     struct store_key key = judge_key_of(KEY_SESSION, inc, uid);
     return judge_key(j, &key, NULL);
+}
+
+void judge_look(const struct judge *j, const char *inc, struct judged_member *m) {
+    struct store_key member = judge_key_of(KEY_MEMBER, inc, m->uid);
+    struct store_key session = judge_key_of(KEY_SESSION, inc, m->uid);
+    union value v;
+    bool known = judge_key(j, &member, &v);
+    m->node = known && v.member.node[0] ? atoi(v.member.node + 1) : -1;
+    m->want = known ? v.member.want : WANT_MEMBER;
+    m->created = created(j, &session);
+}
+
+int64_t judge_settled_ns(const struct judge *j) {
+    return j->ops->quiet_ns(j->world) + j->job.timing.suspect_ns + 1000 * JUDGE_MS;
+}
+
+bool judge_is_lost(const struct judge *j, const char *inc) {
+    for (int i = 0; i < j->n_last; i++)
+        if (j->last[i].gone_first || !judge_has_session(j, inc, j->last[i].uid))
+            return true;
+    return false;
+}
+
+struct judged_node *judge_node_of(const struct judge *j, const char *uid) {
+    for (int i = 0; i < j->n_nodes; i++)
+        if (strcmp(judge_group(j, i)->uid, uid) == 0)
+            return judge_node(j, i);
+    return NULL;
 }
 
 bool judge_is_spare(const struct judge *j, const struct head_change *h, const char *uid) {
@@ -94,6 +129,19 @@ bool judge_is_spent(const struct judge *j) {
     return j->job.max_free_rounds && j->free_rounds >= j->job.max_free_rounds;
 }
 
+bool judge_is_led_since(const struct judge *j, int64_t since_ns) {
+    const char *holder = j->times->lead.uid;
+    if (!*holder || j->times->lead.since_ns > since_ns || !judge_has_session(j, j->inc, holder))
+        return false;
+    for (int i = 0; i < j->n_nodes; i++) {
+        const char *uid = j->ops->session(j->world, i);
+        const struct judged_node *n = judge_node(j, i);
+        if (uid && strcmp(uid, holder) == 0)
+            return n->stopped_until_ns <= since_ns && n->stall_until_ns <= since_ns;
+    }
+    return false;
+}
+
 /* --- certificates, acks, dones --- */
 
 /* Whoever loses its session does not hear how the round went that it had failed in. */
@@ -105,6 +153,8 @@ static void count_lost(struct judge *j, const char *uid) {
 
 static void count_certificate(struct judge *j, const struct op *op) {
     struct judged_member *m = member_find(j->last, j->n_last, op->key.uid);
+    if (j->times)
+        j->times->certified_ns = j->now_ns;
     if (op->key.kind == KEY_GONE)
         count_lost(j, op->key.uid);
     if (!m)
@@ -126,6 +176,10 @@ static void count_lead(struct judge *j, const char *to) {
     memcpy(t->lead.before, t->lead.uid, UID_SIZE);
     str_copy(t->lead.uid, UID_SIZE, to);
     t->lead.since_ns = j->now_ns;
+    t->lead.vacant_ns = t->lead.absent_ns;
+    t->lead.silent_ns = t->lead.beat_ns;
+    t->lead.absent_ns = 0;
+    t->lead.beat_ns = j->now_ns;
 }
 
 static void count_join(struct judge *j, const struct store_key *key) {
@@ -177,6 +231,8 @@ static void count_sessions(struct judge *j, const struct store_key *like, bool j
 static void count_times(struct judge *j, const struct op *op) {
     if (op->key.kind == KEY_MEMBER || (op->key.kind == KEY_SESSION && !op->put))
         count_sessions(j, &op->key, op->put);
+    if (op->key.kind == KEY_SESSION && strcmp(op->key.uid, j->times->lead.uid) == 0)
+        *(op->put ? &j->times->lead.beat_ns : &j->times->lead.absent_ns) = j->now_ns;
     if (op->key.kind == KEY_MEMBER && op->put)
         count_join(j, &op->key);
     else if (op->key.kind == KEY_LEAD && op->put)
@@ -197,6 +253,8 @@ static void form_see(void *arg, const struct kv_pair *p) {
     memcpy(m->uid, own.uid, sizeof(m->uid));
     memcpy(&place, p->value.data, sizeof(place));
     m->rank = place.group_rank;
+    if (j->times)
+        judge_look(j, own.inc, m);
 }
 
 static void form_read(struct judge *j, const struct head_change *h) {
@@ -242,6 +300,17 @@ static void count_own(struct judge *j) {
         }
 }
 
+enum { HOUR_S = 3600 };
+
+/* There is no clock in the store: the hour is over when a head says so, and it is. */
+static void count_free(struct judge *j, const struct head_change *h) {
+    int64_t least_ns = HOUR_S / 100 * 98 * 1000 * JUDGE_MS;
+    if (!j->n_last || (!h->to->free_age_ms && j->now_ns >= j->free_since_ns + least_ns)) {
+        j->free_since_ns = j->now_ns;
+        j->free_rounds = 0;
+    }
+}
+
 static void count_run(struct judge *j, const struct head_change *h, bool costs) {
     if (costs)
         count_own(j);
@@ -253,12 +322,27 @@ static void count_run(struct judge *j, const struct head_change *h, bool costs) 
     j->n_last = j->n_form;
     j->failed = false;
     j->run_ns = j->now_ns;
+    j->run_over_ns = 0;
+}
+
+/* Its workers are to end from now on. */
+static void count_over(struct judge *j) {
+    j->run_over_ns = j->now_ns;
+    for (int i = 0; i < j->n_nodes; i++) {
+        struct judged_group *g = judge_group(j, i);
+        if (g->alive && g->round == j->head.round && !g->over_ns)
+            g->over_ns = j->now_ns;
+    }
 }
 
 static void count_head(struct judge *j, const struct head_change *h) {
     const struct head_value *to = h->to;
     bool costs = h->settles && j->failed && !h->lost;
     j->restarts = h->restarts;
+    if (j->head.phase == HEAD_RUN && to->phase != HEAD_RUN)
+        count_over(j);
+    if (to->cause == CAUSE_FAILURE && to->round > j->failure_round)
+        j->failure_round = to->round;
     if (to->phase == HEAD_FORM && j->head.phase == HEAD_RUN)
         j->failed = false;
     else if (to->phase == HEAD_END)
@@ -268,7 +352,13 @@ static void count_head(struct judge *j, const struct head_change *h) {
     else if (to->phase == HEAD_CLOSED)
         j->outcome = to->outcome;
     j->has_head = true;
-    j->head = (struct judged_head){to->round, to->last_round, to->phase, to->restarts};
+    j->head = (struct judged_head){.round = to->round,
+                                   .last_round = to->last_round,
+                                   .phase = to->phase,
+                                   .restarts = to->restarts,
+                                   .brief_rounds = to->brief_rounds,
+                                   .revision = kv_revision(j->kv),
+                                   .at_ns = j->now_ns};
     j->latest_round = to->round > j->latest_round ? to->round : j->latest_round;
 }
 
@@ -292,7 +382,7 @@ static bool is_anew(struct judge *j, const char *inc) {
     j->head = (struct judged_head){0};
     j->start = (struct judged_start){0};
     j->restarts = j->run_restarts = j->free_rounds = j->n_last = j->n_form = 0;
-    j->run_ns = 0;
+    j->run_ns = j->run_over_ns = j->free_since_ns = 0;
     return replaces;
 }
 
@@ -302,6 +392,8 @@ static void judge_head(struct judge *j, const struct op *op) {
     if (h.to->phase == HEAD_FORM)
         form_read(j, &h);
     settle(j, &h);
+    if (h.to->phase == HEAD_RUN)
+        count_free(j, &h);
     TELL(on_head, j, &h);
     j->ops->head(j->world, &h);
     count_head(j, &h);
@@ -387,8 +479,12 @@ void judge_start(struct judge *j, int node, const struct round_spec *s) {
             j->ranks[i] = true;
 }
 
-void judge_stop(struct judge *j, int node, bool fenced) {
-    TELL(on_stop, j, node, fenced);
+void judge_stop(struct judge *j, int node, const struct judged_stop *s) {
+    TELL(on_stop, j, node, s);
+}
+
+void judge_ended(struct judge *j, int node) {
+    TELL(on_ended, j, node);
 }
 
 void judge_success(struct judge *j, const char *uid, int64_t round) {
@@ -412,6 +508,7 @@ void judge_exit(struct judge *j, int node, int code) {
 
 void judge_claim(struct judge *j, int node, const char *what, int64_t round) {
     struct judged_group *g = judge_group(j, node);
+    TELL(on_claim, j, node, what, round);
     if (strcmp(what, CLAIM_FENCED) == 0 && g->round == round)
         g->told_fenced = true;
 }

@@ -31,8 +31,23 @@ struct judged_job {
     bool kept;         /* groups of workers that have ended are shown, too */
     int64_t unseen_ns; /* a coordinator that nothing struck may hear of a change so late */
     int64_t last_call_ns, join_timeout_ns, give_up_ns;
+    int64_t admit_ns, stop_timeout_ns, shutdown_grace_ns;
     int proposals_max; /* without one that runs, in a row; 0: any */
     struct timing timing;
+};
+
+/* What the workers of a node were told of their place. */
+struct judged_place {
+    char role[ROLE_SIZE], token[TOKEN_SIZE];
+    int slots, group_rank, rank_base, role_rank_base, role_world;
+};
+
+/* How an agent ends its workers. */
+struct judged_stop {
+    bool fenced; /* its deadline has passed */
+    bool kill;   /* at once, by SIGKILL; else: */
+    int signo;
+    int64_t grace_ns; /* then by SIGKILL */
 };
 
 /* The workers of a node, or the last that it had. */
@@ -40,10 +55,16 @@ struct judged_group {
     bool alive, failed, by_guard;
     bool former;      /* the store that knows of its round is no more */
     bool told_fenced; /* by its agent, to who watches; where groups are kept */
+    bool unasked;     /* a worker or the guard has ended, and nobody had asked for it */
+    bool timed_out;   /* the guard's deadline, or its kernel's, has ended it */
     int64_t round;
     char uid[UID_SIZE];
     uint64_t life;     /* of the agent that began it */
     int64_t reaped_ns; /* not before: what SIGKILL has ended cannot be reaped yet */
+    int64_t failed_ns; /* when the first worker did; 0: none has */
+    int64_t ended_ns;  /* when all were dead; 0: they are not */
+    struct judged_place place;
+    int64_t over_ns; /* the judge's own: when the store said that its round is over */
 };
 
 /* Nodes are called n0, n1 ... */
@@ -51,7 +72,7 @@ struct judged_node {
     struct judged_group group;
     uint64_t life; /* the number of its agent */
     int seat;      /* its fixed group rank + 1; 0: it has none */
-    bool signaled; /* this life */
+    int signaled;  /* how often, this life */
     int64_t booted_ns;
     int64_t stopped_until_ns;
     int64_t stall_until_ns; /* CLOCK_MONOTONIC stands still */
@@ -73,6 +94,7 @@ struct judge_ops {
     /* Something keeps the agent from the store, or did until now: it may give the store up. */
     bool (*may_give_up)(const void *world, int node);
     int64_t (*quiet_ns)(const void *world); /* from when on nothing has disturbed anybody */
+    bool (*fence_passed)(const void *world, int node); /* the deadline of its agent, by its clock */
 };
 
 /* --- what is counted --- */
@@ -80,6 +102,9 @@ struct judge_ops {
 struct judged_member {
     char uid[UID_SIZE];
     int rank;
+    int node;        /* its number; -1: the store does not say */
+    int64_t created; /* the revision of its session; 0: it has none */
+    enum member_want want;
     bool said, gone_first, fenced, failed, succeeded;
     int64_t gone_ns;
 };
@@ -93,7 +118,8 @@ struct judged_join {
 struct judged_head {
     int64_t round, last_round;
     enum head_phase phase;
-    int restarts;
+    int restarts, brief_rounds;
+    int64_t revision, at_ns; /* of the store, when it was written */
 };
 
 /* What the first node of a round was told. */
@@ -113,7 +139,11 @@ struct judged_times {
     struct {
         char uid[UID_SIZE], before[UID_SIZE];
         int64_t since_ns;
+        int64_t absent_ns;            /* since when its holder has no session; 0: it has one */
+        int64_t beat_ns;              /* its last */
+        int64_t vacant_ns, silent_ns; /* the two, of the holder before, when this one took it */
     } lead;
+    int64_t certified_ns;   /* the latest ack, done or certificate */
     struct {                /* whether there are min sessions; a second of that resets few_ns */
         char inc[INC_SIZE]; /* of the job that came last */
         bool now;
@@ -143,9 +173,13 @@ struct judge {
     bool has_head;
     struct judged_head head;
     enum head_outcome outcome;
-    int restarts;   /* counted here */
-    bool failed;    /* the last round was ended by a failure */
-    int64_t run_ns; /* when the last one was completed */
+    int restarts;          /* counted here */
+    bool failed;           /* the last round was ended by a failure */
+    int64_t run_ns;        /* when the last one was completed */
+    int64_t run_over_ns;   /* when it was over; 0: it is not */
+    int64_t free_since_ns; /* of the hour that counts rounds without cost */
+    int64_t failure_round; /* the latest that a head called failed */
+    uint64_t risked;       /* invariants, by their place, that something was asked of */
     int n_last, n_form;
     int run_restarts; /* that the last round was completed with */
     int free_rounds;  /* completed, after another one, without cost */
@@ -169,8 +203,10 @@ void judge_txn(struct judge *j, const char *uid, const struct op *ops, size_t n)
 void judge_start(struct judge *j, int node, const struct round_spec *spec);
 /* Whether it is the newest round of a store that was wiped: who had heard of it may begin it. */
 bool judge_is_former(const struct judge *j, const struct round_spec *spec);
-/* The agent ends its workers; fenced: its deadline has passed. */
-void judge_stop(struct judge *j, int node, bool fenced);
+/* The agent ends its workers. */
+void judge_stop(struct judge *j, int node, const struct judged_stop *s);
+/* Its workers are about to be dead. */
+void judge_ended(struct judge *j, int node);
 /* All workers of that session have succeeded. */
 void judge_success(struct judge *j, const char *uid, int64_t round);
 /* The agent hears that what it would write was refused; or that it was written, or judged. */
@@ -227,5 +263,20 @@ bool judge_has_session(const struct judge *j, const char *inc, const char *uid);
 bool judge_is_spare(const struct judge *j, const struct head_change *h, const char *uid);
 /* Its workers cannot be reaped; or could not until a moment ago, while the agent was stopped. */
 bool judge_waits_for_workers(const struct judge *j, int node);
+/* What the store says of a member whose uid is set: its node, what it wants, its session. */
+void judge_look(const struct judge *j, const char *inc, struct judged_member *m);
+/* Nothing has disturbed anybody since then, and what a fault has kept waiting is over; of a world
+ * with times. */
+int64_t judge_settled_ns(const struct judge *j);
+/* A member of the last round was lost, or is about to be known as such. */
+bool judge_is_lost(const struct judge *j, const char *inc);
+/* The node whose workers, now or last, are of this session; NULL: none. */
+struct judged_node *judge_node_of(const struct judge *j, const char *uid);
+/* Who holds the lead has a session and an agent that runs, and did at that time. */
+bool judge_is_led_since(const struct judge *j, int64_t since_ns);
+/* Whether it could have been broken just now: what an invariant only waits for shows nothing. */
+static inline void judge_risk(struct judge *j, enum invariant_place i) {
+    j->risked |= UINT64_C(1) << i;
+}
 /* A round more that costs nothing is not to be had. */
 bool judge_is_spent(const struct judge *j);

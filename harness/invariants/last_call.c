@@ -15,6 +15,7 @@ static int64_t enough_ns(const struct judge *j, const char *inc) {
 static void on_head(struct judge *j, const struct head_change *h) {
     if (!j->times || h->to->phase != HEAD_FORM || j->has_head || j->n_form >= j->job.max)
         return;
+    judge_risk(j, INVARIANT_last_call);
     int64_t waited_ns = j->now_ns - enough_ns(j, h->key->inc);
     /* A coordinator counts on a clock of its own, which may run 1 % fast. */
     if (waited_ns < j->job.last_call_ns / 100 * 98)

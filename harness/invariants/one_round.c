@@ -4,6 +4,7 @@
 #include <string.h>
 
 static void judge_settled(struct judge *j) {
+    judge_risk(j, INVARIANT_one_round);
     for (int i = 0; i < j->n_last; i++)
         if (!j->last[i].said && !j->last[i].gone_first)
             invariant_broken(j, &invariant_one_round,

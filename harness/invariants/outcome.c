@@ -51,6 +51,7 @@ static void judge_too_few(struct judge *j) {
 static void on_head(struct judge *j, const struct head_change *h) {
     if (h->to->phase != HEAD_CLOSED)
         return;
+    judge_risk(j, INVARIANT_outcome);
     if (h->to->outcome == OUTCOME_SUCCEEDED)
         judge_succeeded(j);
     else if (!h->settles && h->to->failure.node[0])

@@ -10,6 +10,7 @@ static void on_denied(struct judge *j, int node) {
     int64_t since_ns = n->denied_ns, slept_ns = n->stopped_until_ns;
     since_ns = slept_ns > since_ns ? slept_ns : since_ns;
     since_ns = n->stall_until_ns > since_ns ? n->stall_until_ns : since_ns;
+    judge_risk(j, INVARIANT_patience);
     int64_t most_ns = limit_ns + 3 * j->job.timing.suspect_ns + 1000 * JUDGE_MS;
     if (!n->group.alive && j->now_ns - since_ns > most_ns)
         invariant_broken(j, &invariant_patience,

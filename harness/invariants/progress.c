@@ -13,6 +13,7 @@ static void on_head(struct judge *j, const struct head_change *h) {
 }
 
 static void on_end(struct judge *j, bool over, bool late) {
+    judge_risk(j, INVARIANT_progress);
     if (over)
         return;
     if (late)

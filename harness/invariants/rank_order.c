@@ -31,6 +31,7 @@ static void on_head(struct judge *j, const struct head_change *h) {
         newcomer |= !m;
         if (!m)
             continue;
+        judge_risk(j, INVARIANT_rank_order);
         if ((last && last->rank > m->rank) || (newcomer && !j->job.seated))
             invariant_broken(j, &invariant_rank_order, "%s is ranked before the survivor %s",
                              order[i - 1]->uid, m->uid);

@@ -16,6 +16,7 @@ static void on_head(struct judge *j, const struct head_change *h) {
 }
 
 static void on_start(struct judge *j, int node, const struct round_spec *s) {
+    judge_risk(j, INVARIANT_ranks);
     for (int i = s->rank_base; i < s->rank_base + s->local_world; i++)
         if (i < 0 || i >= s->world || j->ranks[i])
             invariant_broken(j, &invariant_ranks,

@@ -23,6 +23,13 @@ static void on_forgotten(struct judge *j) {
                              (long long)((j->now_ns - since_ns) / JUDGE_MS));
 }
 
+/* Who has led for longer than that could have lost it. */
+static void on_end(struct judge *j, bool over, bool late) {
+    if (j->times && j->outcome != OUTCOME_NONE &&
+        j->now_ns - j->times->lead.since_ns >= 2 * RENEWED_NS)
+        judge_risk(j, INVARIANT_remembered);
+}
+
 const struct invariant invariant_remembered = {
     .name = "remembered",
     .number = "I4",
@@ -31,4 +38,5 @@ const struct invariant invariant_remembered = {
             "when nobody has coordinated it for a long time: not while an agent holds the lead "
             "and nothing has kept it from the store for 30 seconds.",
     .on_forgotten = on_forgotten,
+    .on_end = on_end,
 };

@@ -17,6 +17,10 @@ static const struct judged_group *group_of(const struct judge *j, const char *ui
 static void on_put(struct judge *j, const struct op *op) {
     const struct judged_group *g = group_of(j, op->key.uid, op->key.round);
     bool says = op->value->ack.why == ACK_FENCED;
+    if (g && j->times && op->value->ack.why == ACK_FAILED && !g->unasked)
+        invariant_broken(j, &invariant_restarts,
+                         "%s acks round %lld as failed, and none of its workers has ended unasked",
+                         op->key.uid, (long long)op->key.round);
     if (g && g->by_guard && !says)
         invariant_broken(j, &invariant_restarts,
                          "%s was fenced in round %lld, and its ack does not say so", op->key.uid,
@@ -29,10 +33,33 @@ static void on_put(struct judge *j, const struct op *op) {
 
 static void judge_cause(struct judge *j, const struct head_value *to) {
     const struct judged_group *g = group_of(j, to->failure.uid, to->round);
-    if (g ? !g->failed : j->job.kept)
+    bool counts = g && (j->times ? g->unasked : g->failed);
+    judge_risk(j, INVARIANT_restarts);
+    if (g ? !counts : j->job.kept)
+        invariant_broken(
+            j, &invariant_restarts,
+            "round %lld ends as failed by %s, none of whose workers has failed unasked",
+            (long long)to->round, to->failure.uid);
+}
+
+/* An agent ends a round at no cost when it was fenced, who leads when a node is lost. */
+static void judge_free_end(struct judge *j, const struct head_change *h) {
+    const struct judged_group *g = group_of(j, j->writer, h->to->round);
+    if (!judge_is_lost(j, h->key->inc) && g && !g->told_fenced)
         invariant_broken(j, &invariant_restarts,
-                         "round %lld ends as failed by %s, none of whose workers has failed",
-                         (long long)to->round, to->failure.uid);
+                         "%s ends round %lld at no cost, was not fenced, and nobody is lost",
+                         j->writer, (long long)h->to->round);
+}
+
+/* Who watches is told of a fence only by who was behind one: what else ends workers is charged. */
+static void on_claim(struct judge *j, int node, const char *what, int64_t round) {
+    const struct judged_group *g = judge_group(j, node);
+    if (!j->times || strcmp(what, CLAIM_FENCED) != 0 || g->round != round || !g->unasked)
+        return;
+    if (!g->timed_out && !g->by_guard && !j->ops->fence_passed(j->world, node))
+        invariant_broken(j, &invariant_restarts,
+                         "n%d says that round %lld was fenced, and its deadline has not passed",
+                         node, (long long)round);
 }
 
 /* The first round of a store that was wiped: who had workers in the last one of before, and has not
@@ -60,6 +87,8 @@ static void on_head(struct judge *j, const struct head_change *h) {
     const struct head_value *to = h->to;
     if (to->phase == HEAD_END && to->cause == CAUSE_FAILURE)
         judge_cause(j, to);
+    if (j->times && to->phase == HEAD_END && to->cause == CAUSE_MEMBERSHIP)
+        judge_free_end(j, h);
     if (h->settles && to->restarts != h->restarts)
         invariant_broken(j, &invariant_restarts, "%d restarts are written, %d rounds have failed",
                          to->restarts, h->restarts);
@@ -85,10 +114,12 @@ const struct invariant invariant_restarts = {
         "The restarts that head tells are the rounds that ended by a failure and lost no "
         "member, as the judge counts them; they never go back, and no round runs beyond the "
         "budget; nor do more rounds without cost than were allowed, if any number was. A round "
-        "ends as failed only when a worker of it has failed, and who was fenced says so, in its "
-        "ack and to who watches.",
+        "ends as failed only when a worker of it, or a guard, has ended and nobody had asked for "
+        "that; at no cost only when a node is lost or fenced; and who was fenced says so, in its "
+        "ack and to who watches, and nobody else.",
     .check = "restart_count",
     .kinds = 1u << KEY_ACK,
     .on_put = on_put,
     .on_head = on_head,
+    .on_claim = on_claim,
 };

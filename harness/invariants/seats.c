@@ -3,6 +3,8 @@
 
 static void on_start(struct judge *j, int node, const struct round_spec *s) {
     int seat = judge_node(j, node)->seat;
+    if (seat)
+        judge_risk(j, INVARIANT_seats);
     if (seat && s->group_rank != seat - 1)
         invariant_broken(j, &invariant_seats, "n%d was given group rank %d and starts as %d", node,
                          seat - 1, s->group_rank);

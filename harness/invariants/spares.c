@@ -4,7 +4,10 @@
 static void on_head(struct judge *j, const struct head_change *h) {
     int least = j->n_last > j->job.min ? j->n_last : j->job.min;
     for (int i = 0; h->to->phase == HEAD_RUN && i < j->n_form; i++) {
-        if (j->n_form > least && judge_is_spare(j, h, j->form[i].uid))
+        if (!judge_is_spare(j, h, j->form[i].uid))
+            continue;
+        judge_risk(j, INVARIANT_spares);
+        if (j->n_form > least)
             invariant_broken(j, &invariant_spares,
                              "the spare %s is taken into a round of %d: %d are enough",
                              j->form[i].uid, j->n_form, least);

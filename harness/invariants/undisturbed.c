@@ -3,11 +3,12 @@
 
 /* What an agent knows is older than what the store says: as long as the store says that all is
  * well, it cannot have learnt otherwise. */
-static void on_stop(struct judge *j, int node, bool fenced) {
+static void on_stop(struct judge *j, int node, const struct judged_stop *s) {
+    judge_risk(j, INVARIANT_undisturbed);
     const struct judged_node *n = judge_node(j, node);
     const struct judged_group *g = &n->group;
     bool runs = j->has_head && j->head.phase == HEAD_RUN && j->head.round == g->round;
-    if (g->alive && runs && !fenced && !g->by_guard && !g->failed && !n->signaled &&
+    if (g->alive && runs && !s->fenced && !g->by_guard && !g->failed && !n->signaled &&
         judge_has_session(j, j->inc, g->uid))
         invariant_broken(j, &invariant_undisturbed,
                          "n%d ends its workers of round %lld, and nothing has happened to it", node,

@@ -29,6 +29,47 @@ void sim_config_default(struct sim_config *ret) {
         ret->weights[i] = sim_faults()[i].weight;
 }
 
+/* What a seed may be instead of the usual: rare configurations are drawn more often than chance
+ * would have them, as far as their time allows. */
+static const struct variety {
+    int per_thousand, agents_least, agents_most;
+    int64_t trouble_least_s, trouble_most_s;
+    int faults_mean;
+    bool quiet; /* nothing is lost or late by chance: what takes too long is seen */
+    bool again; /* the job ends in the trouble, and then another attempt of it comes */
+} varieties[] = {
+    {.per_thousand = 25,
+     .agents_least = 70,
+     .agents_most = 100,
+     .trouble_least_s = 3,
+     .trouble_most_s = 6,
+     .faults_mean = 12},
+    {.per_thousand = 1, .trouble_least_s = 3700, .trouble_most_s = 4200, .faults_mean = 12},
+    {.per_thousand = 150, .faults_mean = 3, .quiet = true},
+    {.per_thousand = 30, .trouble_least_s = 30, .trouble_most_s = 40, .again = true},
+};
+
+/* The config of this seed; *ret_variety: of which kind it is, or of none. */
+static struct sim_config vary(const struct sim_config *config, struct variety *ret_variety) {
+    struct sim_config c = *config;
+    struct rand r = sim_rand(config->seed, CONCERN_DRAW, 4, 0);
+    int left = (int)rand_below(&r, 1000);
+    *ret_variety = (struct variety){0};
+    for (size_t i = 0; i < sizeof(varieties) / sizeof(*varieties) && c.varies; i++) {
+        const struct variety *v = &varieties[i];
+        if ((left -= v->per_thousand) >= 0)
+            continue;
+        *ret_variety = *v;
+        if (v->agents_most)
+            c.agents = (int)sim_chance_ns(&r, v->agents_least, v->agents_most);
+        if (v->trouble_most_s)
+            c.trouble_ns = sim_chance_ns(&r, v->trouble_least_s, v->trouble_most_s) * 1000 * SIM_MS;
+        c.faults_mean = v->faults_mean ? v->faults_mean : c.faults_mean;
+        break;
+    }
+    return c;
+}
+
 static void draw_size(const struct sim_config *c, struct rand *r, struct sim_schedule *s) {
     int given = c->agents;
     s->agents = given ? given : (int)sim_chance_ns(r, 1, SIM_AGENTS_USUAL);
@@ -160,7 +201,7 @@ static void draw_entries(const struct sim_config *c, struct rand *r, bool frozen
     /* A long seed has rounds enough for all that hangs on the one before. */
     bool fails = s->patient && !frozen && weights[SIM_FAULT_WORKER_FAIL];
     int failures = fails ? FAILURES : 0;
-    s->entries = mem_array(struct sim_entry, (size_t)(2 * n + failures + s->agents));
+    s->entries = mem_array(struct sim_entry, (size_t)(2 * n + failures + 2 * s->agents));
     draw_starts(r, s);
     for (int i = 0; i < failures; i++) {
         struct sim_entry e;
@@ -176,6 +217,19 @@ static void draw_entries(const struct sim_config *c, struct rand *r, bool frozen
         draw_unheard(c, s);
 }
 
+/* The first attempt has ended by half of the time, and all nodes of it come once more. */
+static void draw_again(const struct sim_config *c, struct sim_schedule *s) {
+    struct rand r = sim_rand(c->seed, CONCERN_DRAW, 5, 0);
+    int64_t from_ms = s->trouble_ns / SIM_MS / 2, spread_ms = sim_chance_ns(&r, 0, 2000);
+    s->patient = false;
+    s->work_ns = 2500 * SIM_MS;
+    for (int i = 0; i < s->agents; i++) {
+        struct sim_entry e = {.fault = SIM_FAULT_AGENT_OTHER, .node = i};
+        e.at_ns = (from_ms + sim_chance_ns(&r, 0, spread_ms)) * SIM_MS;
+        sim_schedule_add(s, &e);
+    }
+}
+
 /* Jobs with lifelines, jobs with spares, jobs that are all or nothing. */
 static void draw_kind(const struct sim_config *c, struct rand *r, struct sim_schedule *s) {
     s->lifeline = sim_chance(r, 700);
@@ -184,8 +238,10 @@ static void draw_kind(const struct sim_config *c, struct rand *r, struct sim_sch
     s->spares = c->calm ? 0 : spares;
 }
 
-void sim_draw(const struct sim_config *config, struct sim_schedule *ret) {
-    struct rand r = sim_rand(config->seed, CONCERN_DRAW, 0, 0);
+void sim_draw(const struct sim_config *given, struct sim_schedule *ret) {
+    struct rand r = sim_rand(given->seed, CONCERN_DRAW, 0, 0);
+    struct variety variety;
+    const struct sim_config varied = vary(given, &variety), *config = &varied;
     bool frozen = config->frozen;
     *ret =
         (struct sim_schedule){.seed = config->seed, .calm = config->calm, .plain = config->plain};
@@ -193,8 +249,12 @@ void sim_draw(const struct sim_config *config, struct sim_schedule *ret) {
     draw_seats(config, ret);
     draw_host(config, ret);
     draw_odds(&r, &frozen, ret);
+    if (variety.quiet)
+        ret->loss = ret->late = ret->fragile = 0;
     draw_times(config, &r, ret);
     draw_entries(config, &r, frozen, ret);
+    if (variety.again)
+        draw_again(config, ret);
     draw_kind(config, &r, ret);
 }
 

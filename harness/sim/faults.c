@@ -52,6 +52,9 @@ static const struct sim_fault table[SIM_FAULTS_N] = {
     X(NODE_FREEZE) = {"node-freeze", "agent, guard and workers are stopped for a while", 1,
                       SPAN(1, 2500), .on_node = true,
                       LIKE(EFFECT_STALLS_NODE | EFFECT_SILENT | EFFECT_LASTING)},
+    X(NODE_HALTS) = {"node-halts",
+                     "a node stands still for more than half of each second, for a while", 1,
+                     SPAN(2000, 8000), .on_node = true},
     X(NODE_KILL) = {"node-kill", "all processes of a node are killed, its network lives on", 1,
                     .on_node = true, .returns = true, LIKE(EFFECT_ENDS_NODE | EFFECT_LOUD)},
     X(NODE_POWEROFF) = {"node-poweroff", "a node and all on it is gone", 1, .on_node = true,
@@ -124,10 +127,10 @@ static void inject(struct sim *c, struct occurrence *o) {
     const struct sim_entry *e = &c->schedule->entries[o->a];
     if (c->calm_now && e->fault != SIM_FAULT_AGENT_START)
         return;
+    int64_t until_ns = c->now_ns + e->span_ns;
+    if (until_ns > c->times.struck_until_ns)
+        c->times.struck_until_ns = until_ns;
     if (injections[e->fault](c, o->node, e)) {
-        int64_t until_ns = c->now_ns + e->span_ns;
-        c->times.struck_until_ns =
-            until_ns > c->times.struck_until_ns ? until_ns : c->times.struck_until_ns;
         c->result->faults += e->fault != SIM_FAULT_AGENT_START;
         history_writer_struck(c, e, o->node);
     }

@@ -128,6 +128,7 @@ static const char *own_evidence(int fault) {
     case SIM_FAULT_AGENT_STOP:
     case SIM_FAULT_NODE_STOP:
     case SIM_FAULT_NODE_FREEZE:
+    case SIM_FAULT_NODE_HALTS:
         return "its processes are stopped";
     case SIM_FAULT_LOST_TOGETHER:
         return "both nodes are off";

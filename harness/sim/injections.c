@@ -30,7 +30,7 @@ bool inject_agent_leave(struct sim *c, int node, const struct sim_entry *e) {
     sim_say(c, node, "FAULT: SIGTERM to the agent");
     if (c->judge.head.phase == HEAD_FORM)
         sim_mark(c, SIM_MARK_LEAVER_IN_FORM);
-    n->shown.signaled = true;
+    n->shown.signaled++;
     ev.signal.signo = 15;
     sim_agent_event(c, node, &ev);
     come_back(c, node, e);
@@ -206,6 +206,34 @@ bool inject_node_freeze(struct sim *c, int node, const struct sim_entry *e) {
     sim_say(c, node, "FAULT: and its workers");
     if (c->now_ns + e->span_ns > n->frozen_until_ns)
         n->frozen_until_ns = c->now_ns + e->span_ns;
+    return true;
+}
+
+/* As on a machine that is shared with too many: each second anew. */
+static void halt(struct sim *c, struct occurrence *o) {
+    struct sim_node *n = &c->nodes[o->node];
+    int64_t until_ns = c->now_ns + n->halt_ns;
+    if (c->calm_now || n->halts_until_ns <= c->now_ns)
+        return;
+    if (n->core)
+        stop_until(c, o->node, until_ns, true);
+    if (until_ns > n->frozen_until_ns)
+        n->frozen_until_ns = until_ns;
+    sim_plan(c, c->now_ns + 1000 * SIM_MS, o->node, halt);
+}
+
+bool inject_node_halts(struct sim *c, int node, const struct sim_entry *e) {
+    struct sim_node *n = &c->nodes[node];
+    bool halts = n->halts_until_ns > c->now_ns;
+    if (!n->core)
+        return false;
+    if (c->now_ns + e->span_ns > n->halts_until_ns)
+        n->halts_until_ns = c->now_ns + e->span_ns;
+    n->halt_ns = sim_chance_ns(&n->body, 500, 800) * SIM_MS;
+    sim_say(c, node, "FAULT: the node stands still for %lld ms of each second, for %lld ms",
+            (long long)(n->halt_ns / SIM_MS), (long long)(e->span_ns / SIM_MS));
+    if (!halts)
+        sim_plan(c, c->now_ns, node, halt);
     return true;
 }
 

@@ -55,19 +55,21 @@ static bool may_give_up(const void *world, int node) {
            from_ns < n->shown.stopped_until_ns || from_ns < n->stuck_until_ns;
 }
 
-/* A fault that waits for a transaction may strike at any time of the trouble; stops and stalls
- * outlast it. */
+/* Messages are lost for as long as there is trouble, and what is late then comes afterwards; else it is what has struck, and how long that
+ * lasts: stops and stalls outlast the trouble. */
 static int64_t quiet_ns(const void *world) {
     const struct sim *c = world;
-    const struct sim_schedule *s = c->schedule;
-    int64_t from_ns = s->loss || s->late ? s->trouble_ns : 0;
-    for (int i = 0; i < s->n_entries; i++) {
-        const struct sim_entry *e = &s->entries[i];
-        int64_t end_ns = (e->after ? s->trouble_ns : e->at_ns) + e->span_ns;
-        if (e->at_ns <= c->now_ns && end_ns > from_ns)
-            from_ns = end_ns;
-    }
-    return from_ns;
+    int64_t from_ns = c->schedule->loss ? c->schedule->trouble_ns : 0;
+    if (c->schedule->late)
+        from_ns = c->schedule->trouble_ns + c->judge.job.unseen_ns;
+    int64_t struck_ns = c->times.struck_until_ns;
+    return struck_ns > from_ns ? struck_ns : from_ns;
+}
+
+static bool fence_passed(const void *world, int node) {
+    const struct sim *c = world;
+    const struct sim_node *n = &c->nodes[node];
+    return n->fence_ns <= sim_node_now(c, n).boottime_ns;
 }
 
 /* The profile's timing, and what else the seed says of its job. */
@@ -84,7 +86,10 @@ static void job_init(const struct sim_schedule *s, const struct sim_terms *t,
                                .unseen_ns = (s->late ? 5000 : 1000) * SIM_MS,
                                .last_call_ns = t->last_call_ns,
                                .join_timeout_ns = t->join_timeout_ns,
-                               .give_up_ns = t->give_up_ns};
+                               .give_up_ns = t->give_up_ns,
+                               .admit_ns = SIM_ADMIT_NS,
+                               .stop_timeout_ns = SIM_STOP_TIMEOUT_NS,
+                               .shutdown_grace_ns = SIM_GRACE_NS};
     if (t->count_by_node)
         job->restart_mode = RESTART_COUNT_NODE;
     timing_profile(s->usual ? "default" : "fast", &job->timing);
@@ -96,7 +101,8 @@ void sim_judge_init(struct sim *c, const struct sim_terms *terms) {
                                          .head = on_head,
                                          .session = session,
                                          .may_give_up = may_give_up,
-                                         .quiet_ns = quiet_ns};
+                                         .quiet_ns = quiet_ns,
+                                         .fence_passed = fence_passed};
     const struct sim_schedule *s = c->schedule;
     struct judge *j = &c->judge;
     *j = (struct judge){.ops = &ops,
@@ -115,6 +121,7 @@ void sim_judge_init(struct sim *c, const struct sim_terms *terms) {
 }
 
 void sim_judge_fini(struct sim *c) {
+    c->result->risked = c->judge.risked;
     free(c->judge.last);
     free(c->judge.form);
     free(c->judge.ranks);
@@ -132,9 +139,13 @@ void sim_judge_exit(struct sim *c, int node, int code) {
     judge_exit(&c->judge, node, code);
 }
 
-void sim_judge_stop(struct sim *c, int node) {
-    const struct sim_node *n = &c->nodes[node];
-    judge_stop(&c->judge, node, n->fence_ns <= sim_node_now(c, n).boottime_ns);
+void sim_judge_stop(struct sim *c, int node, const struct action *a) {
+    struct judged_stop s = {.fenced = fence_passed(c, node), .kill = a->kind == ACTION_KILL};
+    if (!s.kill) {
+        s.signo = a->stop.signo;
+        s.grace_ns = a->stop.grace_ms * SIM_MS;
+    }
+    judge_stop(&c->judge, node, &s);
 }
 
 void sim_leases_expire(struct sim *c) {

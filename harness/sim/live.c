@@ -356,6 +356,7 @@ static const struct {
     [SIM_FAULT_NODE_CRASHES] = {NULL, "no fault strikes whenever workers begin"},
     [SIM_FAULT_NODE_CUT] = {play_node_cut, NULL},
     [SIM_FAULT_NODE_FREEZE] = {play_node_freeze, NULL},
+    [SIM_FAULT_NODE_HALTS] = {NULL, "no fault strikes every second anew"},
     [SIM_FAULT_NODE_KILL] = {play_end, NULL},
     [SIM_FAULT_NODE_POWEROFF] = {play_end, NULL},
     [SIM_FAULT_NODE_STOP] = {NULL, stopped},

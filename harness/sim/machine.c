@@ -2,6 +2,8 @@
  * nobody, but its kernel timer (hard) kills it, and with it the workers, all the same. */
 #include "harness/sim/history_writer.h"
 
+#include "base/str.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,6 +93,8 @@ static void group_ends(struct sim *c, int node, int status, enum ended_by by) {
     struct judged_group *w = workers_of(c, node);
     bool fenced = w->by_guard;
     sim_say(c, node, "workers of round %lld are dead (%d)", (long long)w->round, status);
+    judge_ended(&c->judge, node);
+    w->ended_ns = c->now_ns;
     w->alive = false;
     w->failed |= status != 0;
     guard_ends(c, node);
@@ -198,7 +202,8 @@ void sim_machine_fail_worker(struct sim *c, int node) {
     struct judged_group *w = workers_of(c, node);
     if (!w->alive || w->failed || g->stopping)
         return;
-    w->failed = true;
+    w->failed = w->unasked = true;
+    w->failed_ns = c->now_ns;
     sim_say(c, node, "a worker of round %lld fails", (long long)w->round);
     struct occurrence *o =
         sim_plan_agent(c, c->now_ns + sim_chance_ns(&g->rand, 0, SIM_MS), node, on_exited);
@@ -239,6 +244,7 @@ bool sim_machine_kill_guard(struct sim *c, int node) {
     if (!workers_of(c, node)->alive)
         return false;
     c->nodes[node].guard_stopped_until_ns = 0;
+    workers_of(c, node)->unasked |= !group_of(c, node)->stopping;
     kill_now(c, node, BY_ITS_DEATH);
     return true;
 }
@@ -252,6 +258,7 @@ static void on_hard(struct sim *c, struct occurrence *o) {
     sim_say(c, o->node, "the kernel ends the guard");
     sim_mark(c, SIM_MARK_GUARD_TIMER);
     n->guard_stopped_until_ns = 0;
+    n->shown.group.timed_out = true;
     kill_now(c, o->node, BY_ITS_TIMER);
 }
 
@@ -265,6 +272,7 @@ static void on_fence(struct sim *c, struct occurrence *o) {
     }
     if (n->shown.group.alive && guard_runs(c, o->node)) {
         n->shown.group.by_guard = !n->group.stopping;
+        n->shown.group.timed_out = true;
         sim_mark(c, SIM_MARK_FENCED);
         kill_now(c, o->node, BY_GUARD);
     }
@@ -324,6 +332,7 @@ static void finish(struct sim *c, struct occurrence *o) {
     }
     g->stopping = true;
     w->alive = false;
+    w->ended_ns = c->now_ns;
     guard_ends(c, o->node);
     sim_lifeline_release(c, o->node);
     sim_say(c, o->node, "workers of round %lld succeed", (long long)w->round);
@@ -369,8 +378,15 @@ static void born(struct sim *c, int node, const struct round_spec *s) {
     n->shown.group = (struct judged_group){.alive = true,
                                            .round = s->round,
                                            .former = judge_is_former(&c->judge, s),
+                                           .place = {.slots = s->local_world,
+                                                     .group_rank = s->group_rank,
+                                                     .rank_base = s->rank_base,
+                                                     .role_rank_base = s->role_rank_base,
+                                                     .role_world = s->role_world},
                                            .life = n->shown.life};
     memcpy(n->shown.group.uid, rendezvous_uid(n->core), UID_SIZE);
+    str_copy(n->shown.group.place.role, ROLE_SIZE, s->role);
+    str_copy(n->shown.group.place.token, TOKEN_SIZE, s->token);
     struct rand *r = &n->group.rand;
     *r = sim_rand(c->schedule->seed, CONCERN_GROUP, node, (uint64_t)s->round);
     n->group.stubborn = sim_chance(r, 100);

@@ -162,11 +162,11 @@ static void act(struct sim *c, int node, const struct action *a) {
         sim_machine_start(c, node, a->start);
         break;
     case ACTION_STOP:
-        sim_judge_stop(c, node);
+        sim_judge_stop(c, node, a);
         sim_machine_stop(c, node, a->stop.grace_ms * SIM_MS);
         break;
     case ACTION_KILL:
-        sim_judge_stop(c, node);
+        sim_judge_stop(c, node, a);
         sim_machine_kill(c, node);
         break;
     case ACTION_NEED_PORT:
@@ -240,10 +240,10 @@ static void on_boot(struct sim *c, struct occurrence *o) {
         .restart_mode = job->restart_mode,
         .timing = job->timing,
         .last_call_ns = job->last_call_ns,
-        .admit_ns = 50 * SIM_MS,
+        .admit_ns = job->admit_ns,
         .join_timeout_ns = job->join_timeout_ns,
-        .stop_timeout_ns = 200 * SIM_MS,
-        .shutdown_grace_ns = 500 * SIM_MS,
+        .stop_timeout_ns = job->stop_timeout_ns,
+        .shutdown_grace_ns = job->shutdown_grace_ns,
         .give_up_ns = job->give_up_ns,
         .store_in_process = c->in_process,
         .hosts_store = job->hosted && o->node == 0,
@@ -340,6 +340,7 @@ static void terms_of_agents(const struct sim_schedule *s, struct sim_terms *t) {
         t->join_timeout_ns = sim_chance_ns(&r, 1500, 6000) * SIM_MS;
     t->roles = sim_chance(&r, 100);
     t->unnamed = sim_chance(&r, 50);
+    t->neighbours = sim_chance(&r, 100);
     t->in_process = sim_chance(&r, 300) && s->agents == 1;
 }
 
@@ -360,6 +361,31 @@ struct sim_terms sim_terms(const struct sim_schedule *s) {
     return t;
 }
 
+/* A session that beats, in a store of several jobs: nothing of it is the job's. */
+static void neighbour_put(struct sim *c, const char *run_id, enum key_kind kind, union value v) {
+    struct store_key key = {.kind = kind, .inc = "neighbour", .uid = "neighbour"};
+    struct kv_txn_result reply = {0};
+    ARENA_FINI struct arena arena = {0};
+    char text[KEY_SIZE], end[KEY_SIZE];
+    key_format(&key, run_id, text, end);
+    struct kv_op put = {.kind = KV_PUT, .key = kv_string(text)};
+    put.value = (struct kv_bytes){(const char *)&v, value_size(kind)};
+    kv_txn(c->kv, &(struct kv_txn){.success = &put, .n_success = 1}, &arena, &reply, NULL);
+}
+
+static void on_neighbours(struct sim *c, struct occurrence *o) {
+    static const char *const names[] = {"jo", "job2", "job-"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        neighbour_put(c, names[i], KEY_SESSION, (union value){.session = {o->a}});
+        neighbour_put(c, names[i], KEY_MEMBER, (union value){.member = {.node = "n0"}});
+        neighbour_put(c, names[i], KEY_LEAD, (union value){.lead = {"neighbour"}});
+        neighbour_put(c, names[i], KEY_HEAD, (union value){.head = {.phase = HEAD_CLOSED}});
+    }
+    sim_wire_fan_out(c);
+    if (!c->calm_now)
+        sim_plan(c, c->now_ns + 1700 * SIM_MS, 0, on_neighbours)->a = o->a + 1;
+}
+
 static void sim_init(struct sim *c) {
     const struct sim_schedule *s = c->schedule;
     struct sim_terms t = sim_terms(s);
@@ -371,6 +397,8 @@ static void sim_init(struct sim *c) {
     c->kv = kv_new(s->seed, 0);
     c->calm_now = s->calm;
     sim_judge_init(c, &t);
+    if (t.neighbours)
+        sim_plan(c, 0, 0, on_neighbours);
     sim_faults_plan(c);
     for (int i = 0; i < c->n_nodes; i++)
         node_init(c, i);

@@ -77,6 +77,7 @@ struct sim_terms {
     bool impatient;  /* one of the last two is short */
     bool roles;      /* nodes have different ones */
     bool unnamed;    /* its agents name no attempt */
+    bool neighbours; /* other jobs are in the store, of names that begin alike */
     bool in_process; /* the only agent has its store within itself */
 };
 struct sim_terms sim_terms(const struct sim_schedule *s);

@@ -62,6 +62,8 @@ static void note(struct seeds_tally *t, uint64_t seed, const struct sim_result *
     t->virtual_ns += r->ended_ns;
     for (int i = 0; i < SIM_MARKS_N; i++)
         t->marks[i] += r->marks[i];
+    for (int i = 0; i < INVARIANTS_N; i++)
+        t->risked[i] += r->risked >> i & 1;
     if (r->violated)
         note_failed(t, seed, r);
 }
@@ -180,6 +182,8 @@ static void sum(const struct seeds_worker *workers, int n, struct seeds_tally *r
         ret->virtual_ns += t->virtual_ns;
         for (int k = 0; k < SIM_MARKS_N; k++)
             ret->marks[k] += t->marks[k];
+        for (int k = 0; k < INVARIANTS_N; k++)
+            ret->risked[k] += t->risked[k];
         add_failed(ret, t);
     }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "harness/invariants/invariants.h"
 #include "harness/sim/sim.h"
 
 enum { SEEDS_FAILED_MAX = 8, SEEDS_MINUTE_S = 60, SEEDS_ROUNDS = 3, SEEDS_FAULTS = 5 };
@@ -15,6 +16,7 @@ struct seeds_tally {
     uint64_t counting;
     int64_t least_ns, least_rounds, least_faults; /* of any seed */
     uint64_t marks[SIM_MARKS_N];                  /* seeds that reached it */
+    uint64_t risked[INVARIANTS_N];                /* seeds that could have broken it */
     struct {
         uint64_t seed;
         int64_t at_ns; /* virtual */

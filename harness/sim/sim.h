@@ -43,6 +43,7 @@ enum {
     X(NODE_CRASHES, node_crashes)                                                                  \
     X(NODE_CUT, node_cut)                                                                          \
     X(NODE_FREEZE, node_freeze)                                                                    \
+    X(NODE_HALTS, node_halts)                                                                      \
     X(NODE_KILL, node_kill)                                                                        \
     X(NODE_POWEROFF, node_poweroff)                                                                \
     X(NODE_STOP, node_stop)                                                                        \
@@ -128,6 +129,7 @@ struct sim_config {
     int faults_mean;    /* faults in that time, on average */
     int weights[SIM_FAULTS_N];
     bool swarm;  /* every seed leaves some kinds of faults out */
+    bool varies; /* some are of another kind: large, long, quiet, or of two attempts (draw.c) */
     bool calm;   /* no fault at all, and a network without loss */
     bool frozen; /* nothing but agents that are stopped, with answers that take nearly hb */
     bool plain;  /* no seed counts restarts by the node, or bounds the rounds without cost */
@@ -149,6 +151,7 @@ struct sim_result {
     int64_t transactions;
     enum sim_outcome outcome;
     bool marks[SIM_MARKS_N];
+    uint64_t risked; /* invariants, by their place, of which something was asked */
 };
 
 /* Draws the schedule of config's seed and plays it. */

@@ -10,6 +10,9 @@
 #define SIM_LAST_CALL_NS    (300 * SIM_MS)
 #define SIM_JOIN_TIMEOUT_NS (20000 * SIM_MS)
 #define SIM_GIVE_UP_NS      (300000 * SIM_MS)
+#define SIM_ADMIT_NS        (50 * SIM_MS)
+#define SIM_STOP_TIMEOUT_NS (200 * SIM_MS)
+#define SIM_GRACE_NS        (500 * SIM_MS) /* after a change of members */
 
 enum { SIM_BRIEF_ROUNDS = 8 /* that are begun at once */ };
 enum { SIM_WORKERS = 2 /* of a node */, LEASES_MAX = 16 };
@@ -71,6 +74,7 @@ struct sim_node {
     int64_t stuck_until_ns;                    /* its workers are in state D */
     int64_t frozen_until_ns;                   /* they do nothing; SIGKILL acts */
     int64_t crashes_until_ns;                  /* all of it is killed whenever they begin */
+    int64_t halts_until_ns, halt_ns;           /* it stands still for that long, each second */
     int64_t stall_from_ns;                     /* of shown.stall_until_ns */
     int64_t lag_ns;                            /* what it has lost by earlier stalls */
     bool other;                                /* its agent is of another attempt */
@@ -255,7 +259,7 @@ void sim_violation(struct sim *c, const char *fmt, ...) __attribute__((format(pr
 /* After a transaction was applied: who sent it, and what it put. */
 void sim_judge_txn(struct sim *c, const char *uid, const struct op *ops, size_t n);
 void sim_judge_exit(struct sim *c, int node, int code);
-/* The agent ends its workers. */
-void sim_judge_stop(struct sim *c, int node);
+/* The agent ends its workers; as the judge is told of it. */
+void sim_judge_stop(struct sim *c, int node, const struct action *a);
 /* In the store, as of now: a job whose lease ends is forgotten as if the store had been wiped. */
 void sim_leases_expire(struct sim *c);

@@ -44,7 +44,9 @@ static const struct verb_option options[] = {
      "how long faults strike, in virtual time (default: 60s; 0s: half a second to 4)"},
     {"--rate", "N", "faults planned in that time, on average (default: 6)"},
     {"--faults", "KIND=W,...", "only these kinds, with these weights; \"list\" prints them"},
-    {"--swarm", NULL, "every seed leaves some kinds of faults out"},
+    {"--swarm", NULL,
+     "every seed leaves some kinds of faults out (the default, unless --faults names the kinds)"},
+    {"--no-swarm", NULL, "every seed has all kinds of faults"},
     {"--calm", NULL, "no faults at all"},
     {"--frozen", NULL,
      "nothing but stopped nodes, and answers that take nearly as long as they may"},
@@ -73,6 +75,7 @@ static const struct {
     {"--seed", "--seeds", "one of the two"},
     {"--calm", "--faults", "without faults there are no kinds of them"},
     {"--calm", "--swarm", "without faults there are no kinds to leave out"},
+    {"--swarm", "--no-swarm", "one of the two"},
     {"--calm", "--rate", "without faults there is no rate of them"},
     {"--calm", "--frozen", "one of the two: a stopped node is a fault"},
     {"--frozen", "--faults", "it has one kind of its own, the stopped node"},
@@ -169,6 +172,15 @@ static int take_time(const struct arguments *a, struct sim_config *c) {
                             value);
 }
 
+/* Who names the kinds wants them in every seed. */
+static bool is_swarm(const struct arguments *a) {
+    static const char *const without[] = {"--no-swarm", "--faults", "--calm", "--frozen"};
+    bool swarm = true;
+    for (size_t i = 0; i < sizeof(without) / sizeof(*without); i++)
+        swarm &= !arguments_value(a, without[i]);
+    return swarm || arguments_value(a, "--swarm");
+}
+
 static int take_options(const struct arguments *a, struct seeds_spec *s) {
     int64_t agents = SIM_AGENTS_USUAL, rate = RATE_USUAL, jobs = sysconf(_SC_NPROCESSORS_ONLN);
     int r = check_options(a);
@@ -186,7 +198,9 @@ static int take_options(const struct arguments *a, struct seeds_spec *s) {
         r = take_faults(a, &s->config);
     s->config.agents = (int)agents;
     s->config.faults_mean = (int)rate;
-    s->config.swarm = arguments_value(a, "--swarm");
+    s->config.swarm = is_swarm(a);
+    s->config.varies = !arguments_value(a, "--agents") && !arguments_value(a, "--time") &&
+                       !arguments_value(a, "--calm") && !arguments_value(a, "--frozen");
     s->config.calm = arguments_value(a, "--calm");
     s->config.frozen = arguments_value(a, "--frozen");
     s->jobs = s->config.trace ? 1 : (int)jobs;
@@ -235,6 +249,8 @@ static int tell(const struct seeds_spec *s, const struct seeds_tally *t, double 
     print_totals(t, seconds);
     if (!s->config.trace && !s->config.calm)
         missed = marks_tell(&s->config, t, &marks);
+    if (!s->config.trace)
+        risks_tell(t, &marks);
     fputs(buf_str(&marks), stdout);
     print_failed(s, t);
     return t->violated || missed ? EXIT_FAIL : EXIT_PASS;

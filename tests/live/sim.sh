@@ -45,6 +45,7 @@ refused 'node-cut is there twice' --faults node-cut,node-cut=2
 refused '--calm and --faults: without faults' --calm --faults node-cut
 refused '--calm and --frozen: one of the two' --calm --frozen
 refused '--frozen and --swarm: ' --frozen --swarm
+refused '--swarm and --no-swarm: one of the two' --swarm --no-swarm
 refused '--together: it is about --exhaustive' --together 2
 refused '--frozen says nothing about --exhaustive' --exhaustive --frozen
 : >"$dir/file"
@@ -83,7 +84,11 @@ grep -q '^a-cut: the job has succeeded' "$dir/out" || fail 'what came of it is n
 sed -i 's/on: n1/on: n2/' "$dir/cut.yaml"
 refused 'cut.yaml:6:38: there is no n2, agents is 2' --scenario "$dir/cut.yaml"
 
-"$rq" sim --seeds 1:300 --agents 3 --swarm >"$dir/out" || fail "sim ends with $?"
+"$rq" sim --seeds 1:300 --agents 3 >"$dir/out" || fail "sim ends with $?"
+of() { "$rq" sim --seeds 1:40 --agents 3 "$@" | grep '^a seed '; }
+[ "$(of)" = "$(of --swarm)" ] || fail 'no swarm unless it is asked for'
+[ "$(of)" != "$(of --no-swarm)" ] || fail '--no-swarm leaves kinds of faults out'
+[ "$(of --faults node-cut)" != "$(of --faults node-cut --swarm)" ] || fail 'a kind that was named is left out'
 head -n 1 "$dir/out" | grep -q '^sim, seeds 1:300' || fail 'the seeds do not stand first'
 grep -q ' 0 seeds violate an invariant' "$dir/out" || fail 'no verdict'
 # A seed as a run directory: the live judge reads it, the page is drawn from it.

@@ -25,9 +25,9 @@ static void on_interrupt(int signo) {
 
 /* ---- options ---- */
 
-static const char *const foreign[] = {"--seeds",    "--seed", "--time",      "--rate",
-                                      "--swarm",    "--calm", "--frozen",    "--jobs",
-                                      "--scenario", "--out",  "--no-shrink", NULL};
+static const char *const foreign[] = {
+    "--seeds",  "--seed", "--time",     "--rate", "--swarm",     "--no-swarm", "--calm",
+    "--frozen", "--jobs", "--scenario", "--out",  "--no-shrink", NULL};
 
 static int take_bound(const struct arguments *a, struct explore_config *c, const char *word) {
     const char *equals = strchr(word, '=');

@@ -13,3 +13,6 @@ enum {
  * from all kinds of faults; in fewer, or where the options keep some from happening, that says
  * nothing: 0. */
 int marks_tell(const struct sim_config *config, const struct seeds_tally *t, struct buf *out);
+
+/* A line for each invariant: how many seeds could have broken it. */
+void risks_tell(const struct seeds_tally *t, struct buf *out);

@@ -109,7 +109,7 @@ static void ends_with_three(struct world *w) {
 }
 
 static void stops_for_nothing(struct world *w) {
-    judge_stop(world_judge(w), 0, false);
+    judge_stop(world_judge(w), 0, &(struct judged_stop){0});
 }
 
 static void starts_without_a_master(struct world *w) {

@@ -1,5 +1,7 @@
 #include "tests/harness/invariants/world.h"
 
+#include <signal.h>
+
 /* --- what must be caught --- */
 
 static void told_otherwise(struct world *w) {
@@ -295,7 +297,7 @@ static void names_a_failure_of_no_round(struct world *w) {
 
 static void ends_its_workers_for_nothing(struct world *w) {
     sessions(w);
-    judge_stop(&w->judge, 1, false);
+    judge_stop(&w->judge, 1, &(struct judged_stop){.signo = SIGTERM, .grace_ns = 500 * MS});
 }
 
 /* n1 leads, and does not keep the lease. */
@@ -327,11 +329,279 @@ static void host_ends_first(struct world *w) {
     judge_exit(&w->judge, 0, 0);
 }
 
+/* --- who comes, and in which order --- */
+
+static void joins(struct world *w, const char *uid, struct member_value v) {
+    put(w, uid, key_of(KEY_SESSION, uid, 0), (union value){.session = {0}});
+    put(w, uid, key_of(KEY_MEMBER, uid, 0), (union value){.member = v});
+}
+
+/* c and d came in this order after round 1, which a and b were in; b is lost. */
+static void lose_b(struct world *w, struct member_value c, struct member_value d) {
+    sessions(w);
+    groups_end(w);
+    joins(w, "c", c);
+    joins(w, "d", d);
+    w->last[1].node = 1;
+    put(w, "a", key_of(KEY_GONE, "b", 0), (union value){.gone = {GONE_SILENT}});
+    w->judge.now_ns = 1000 * MS;
+}
+
+static void form_with(struct world *w, const char *second, const char *third) {
+    plan(w, "p", "a", 0);
+    plan(w, "p", second, 1);
+    if (third)
+        plan(w, "p", third, 2);
+    struct head_value h = form(third ? 3 : 2);
+    h.cause = CAUSE_MEMBERSHIP;
+    head(w, "a", h);
+}
+
+static void who_is_back_comes_after_a_new_one(struct world *w) {
+    lose_b(w, (struct member_value){.node = "n2"}, (struct member_value){.node = "n1"});
+    form_with(w, "c", "d");
+}
+
+static void spare_comes_before_a_new_one(struct world *w) {
+    lose_b(w, (struct member_value){.node = "n2", .want = WANT_STANDBY},
+           (struct member_value){.node = "n3"});
+    form_with(w, "c", "d");
+}
+
+static void later_one_comes_first(struct world *w) {
+    lose_b(w, (struct member_value){.node = "n2"}, (struct member_value){.node = "n3"});
+    form_with(w, "d", "c");
+}
+
+static void later_one_is_taken_alone(struct world *w) {
+    w->judge.job.max = 2;
+    lose_b(w, (struct member_value){.node = "n2"}, (struct member_value){.node = "n3"});
+    form_with(w, "d", NULL);
+}
+
+static void spare_waits_while_one_is_missing(struct world *w) {
+    w->judge.job.min = 1;
+    lose_b(w, (struct member_value){.node = "n2", .want = WANT_STANDBY},
+           (struct member_value){.node = "n3", .want = WANT_STANDBY});
+    w->judge.head.revision = kv_revision(w->judge.kv);
+    plan(w, "p", "a", 0);
+    struct head_value h = form(1);
+    h.cause = CAUSE_MEMBERSHIP;
+    head(w, "a", h);
+}
+
+static void newcomer_ends_the_round_at_once(struct world *w) {
+    sessions(w);
+    groups_end(w);
+    w->judge.now_ns = 1000 * MS;
+    joins(w, "c", (struct member_value){.node = "n2"});
+    w->judge.now_ns += 10 * MS;
+    form_with(w, "b", "c");
+}
+
+/* --- heads --- */
+
+static void brief_round_follows_at_once(struct world *w) {
+    w->judge.job.max_free_rounds = 500;
+    w->judge.failed = false;
+    lose_b(w, (struct member_value){.node = "n2"}, (struct member_value){.node = "n3"});
+    form_with(w, "c", "d");
+    w->judge.head.brief_rounds = 10;
+    ack(w, "a", 1), ack(w, "c", 1), ack(w, "d", 1);
+    w->judge.now_ns = w->judge.run_ns + 300 * MS;
+    struct head_value h = run(0);
+    h.brief_rounds = 11;
+    head(w, "a", h);
+}
+
+static void brief_rounds_are_counted_twice(struct world *w) {
+    w->judge.job.max_free_rounds = 500;
+    lose_b(w, (struct member_value){.node = "n2"}, (struct member_value){.node = "n3"});
+    form_with(w, "c", "d");
+    ack(w, "a", 1), ack(w, "c", 1), ack(w, "d", 1);
+    struct head_value h = run(0);
+    h.brief_rounds = 2;
+    head(w, "a", h);
+}
+
+static void round_has_no_token(struct world *w) {
+    reform(w);
+    acks(w);
+    struct head_value h = run(1);
+    h.token[0] = 0;
+    head(w, "a", h);
+}
+
+static void round_has_the_last_token(struct world *w) {
+    reform(w);
+    acks(w);
+    strcpy(w->judge.wiped.last_token, "t");
+    head(w, "a", run(1));
+}
+
+static void master_is_not_what_rank_0_has_told(struct world *w) {
+    reform(w);
+    acks(w);
+    struct head_value h = run(1);
+    h.master_port = 7;
+    head(w, "a", h);
+}
+
+static void ends_at_no_cost_for_nothing(struct world *w) {
+    struct head_value h = failed_by("");
+    sessions(w);
+    h.cause = CAUSE_MEMBERSHIP;
+    head(w, "b", h);
+}
+
+static void ends_as_failed_after_a_stop(struct world *w) {
+    sessions(w);
+    w->nodes[1].group.failed = true; /* by the signal that it was sent */
+    head(w, "b", failed_by("b"));
+}
+
+static void acks_as_failed_after_a_stop(struct world *w) {
+    sessions(w);
+    groups_end(w);
+    w->nodes[1].group.failed = true;
+    put(w, "b", key_of(KEY_ACK, "b", 1), (union value){.ack = {.why = ACK_FAILED}});
+}
+
+static void guard_that_was_killed_is_a_fence(struct world *w) {
+    sessions(w);
+    w->nodes[1].group.unasked = true;
+    judge_claim(&w->judge, 1, CLAIM_FENCED, 1);
+}
+
+/* --- roles --- */
+
+static void second_of(struct world *w, struct round_spec second) {
+    struct round_spec first = spec(2, 0);
+    groups_end(w);
+    w->judge.job.kept = true;
+    start(w, 0, &first);
+    w->nodes[0].group = (struct judged_group){
+        .alive = true, .round = 2, .place = {"default", "t", .slots = 1, .role_world = 2}};
+    start(w, 1, &second);
+}
+
+static void role_is_of_another_size(struct world *w) {
+    struct round_spec s = spec(2, 1);
+    s.role_world = 3;
+    second_of(w, s);
+}
+
+static void rank_of_a_role_twice(struct world *w) {
+    struct round_spec s = spec(2, 1);
+    s.role_rank_base = 0;
+    second_of(w, s);
+}
+
+static void role_is_too_large(struct world *w) {
+    struct round_spec s = spec(2, 1);
+    s.role = "other";
+    s.role_rank_base = 0;
+    second_of(w, s);
+}
+
+static void group_ranks_are_not_in_the_order_of_ranks(struct world *w) {
+    struct round_spec s = spec(2, 1);
+    s.group_rank = 0;
+    second_of(w, s);
+}
+
+/* --- times --- */
+
+static void stops(struct world *w, struct judged_stop s) {
+    sessions(w);
+    w->nodes[1].signaled = 1;
+    judge_stop(&w->judge, 1, &s);
+}
+
+static void kills_at_once(struct world *w) {
+    stops(w, (struct judged_stop){.kill = true});
+}
+
+static void gives_a_short_time(struct world *w) {
+    stops(w, (struct judged_stop){.signo = SIGTERM, .grace_ns = 200 * MS});
+}
+
+static void ends_them_with_another_signal(struct world *w) {
+    stops(w, (struct judged_stop){.signo = SIGINT, .grace_ns = 500 * MS});
+}
+
+static void lets_them_live_on(struct world *w) {
+    sessions(w);
+    w->nodes[1].group.unasked = true;
+    w->nodes[1].group.failed_ns = 1000 * MS;
+    w->judge.now_ns = 3000 * MS;
+    judge_ended(&w->judge, 1);
+}
+
+static void lets_them_live_on_after_their_round(struct world *w) {
+    sessions(w);
+    w->nodes[1].group.over_ns = 1000 * MS;
+    w->judge.now_ns = 4000 * MS;
+    judge_ended(&w->judge, 1);
+}
+
+static void takes_the_lead_of_the_living(struct world *w) {
+    sessions(w);
+    put(w, "b", key_of(KEY_LEAD, "", 0), (union value){.lead = {"b"}});
+}
+
+static void nobody_takes_the_lead(struct world *w) {
+    sessions(w);
+    joins(w, "c", (struct member_value){.node = "n2"});
+    w->sessions[2] = "c";
+    w->judge.now_ns = 1000 * MS;
+    strcpy(w->times.lead.uid, "gone");
+    w->times.lead.absent_ns = 2000 * MS;
+    w->judge.now_ns = 9000 * MS;
+    put(w, "c", key_of(KEY_LEAD, "", 0), (union value){.lead = {"c"}});
+}
+
+static void waits_for_nothing(struct world *w) {
+    w->sessions[0] = "a";
+    w->judge.now_ns = 1000 * MS;
+    reform(w);
+    acks(w);
+    w->judge.now_ns = 9000 * MS;
+    head(w, "a", run(1));
+}
+
+static void tells_a_failure_late(struct world *w) {
+    sessions(w);
+    w->nodes[1].group.unasked = true;
+    w->nodes[1].group.failed_ns = 2000 * MS;
+    w->judge.now_ns = 9000 * MS;
+    head(w, "b", failed_by("b"));
+}
+
+static void is_done_late(struct world *w) {
+    sessions(w);
+    groups_end(w);
+    w->last[1].succeeded = true;
+    w->nodes[1].group.ended_ns = 2000 * MS;
+    w->judge.now_ns = 9000 * MS;
+    put(w, "b", key_of(KEY_DONE, "b", 1), (union value){.done = {1}});
+}
+
+static void starts_late(struct world *w) {
+    struct round_spec s = spec(2, 0);
+    reform(w);
+    acks(w);
+    head(w, "a", run(1));
+    w->judge.now_ns = 9000 * MS;
+    start(w, 0, &s);
+}
+
 static const struct row {
     const char *invariant;
     void (*plant)(struct world *w);
 } rows[] = {
     {"admission", joiner_is_left_out},
+    {"admission", newcomer_ends_the_round_at_once},
     {"agreement", plan_is_short},
     {"agreement", told_otherwise},
     {"bounds", too_few},
@@ -347,6 +617,12 @@ static const struct row {
     {"last_call", begins_with_min_at_once},
     {"master", master_is_another},
     {"master", master_is_missing},
+    {"master", master_is_not_what_rank_0_has_told},
+    {"newcomers", later_one_comes_first},
+    {"newcomers", later_one_is_taken_alone},
+    {"newcomers", spare_comes_before_a_new_one},
+    {"newcomers", spare_waits_while_one_is_missing},
+    {"newcomers", who_is_back_comes_after_a_new_one},
     {"host_last", host_ends_first},
     {"one_round", runs_without_a_certificate},
     {"one_round", runs_without_an_ack},
@@ -359,19 +635,42 @@ static const struct row {
     {"outcome", gives_up_on_too_few_at_once},
     {"outcome", names_a_failure_of_no_round},
     {"patience", asks_for_ever},
+    {"pauses", brief_round_follows_at_once},
+    {"pauses", brief_rounds_are_counted_twice},
     {"progress", has_no_end},
     {"progress", proposes_again_and_again},
+    {"prompt", is_done_late},
+    {"prompt", starts_late},
+    {"prompt", tells_a_failure_late},
+    {"prompt", waits_for_nothing},
     {"rank_order", survivors_change_places},
     {"ranks", group_rank_is_left_out},
     {"ranks", rank_twice},
     {"remembered", lease_is_not_kept},
+    {"restarts", acks_as_failed_after_a_stop},
     {"restarts", budget_is_passed},
+    {"restarts", ends_as_failed_after_a_stop},
+    {"restarts", ends_at_no_cost_for_nothing},
+    {"restarts", guard_that_was_killed_is_a_fence},
     {"restarts", ends_as_failed_though_none_has},
     {"restarts", failure_costs_nothing},
     {"restarts", hides_from_who_watches_that_it_was_fenced},
     {"restarts", hides_that_it_was_fenced},
+    {"roles", group_ranks_are_not_in_the_order_of_ranks},
+    {"roles", rank_of_a_role_twice},
+    {"roles", role_is_of_another_size},
+    {"roles", role_is_too_large},
     {"seats", takes_another_seat},
     {"spares", spare_makes_it_larger},
+    {"stops", ends_them_with_another_signal},
+    {"stops", gives_a_short_time},
+    {"stops", kills_at_once},
+    {"stops", lets_them_live_on},
+    {"stops", lets_them_live_on_after_their_round},
+    {"takeover", nobody_takes_the_lead},
+    {"takeover", takes_the_lead_of_the_living},
+    {"tokens", round_has_no_token},
+    {"tokens", round_has_the_last_token},
     {"undisturbed", ends_its_workers_for_nothing},
 };
 

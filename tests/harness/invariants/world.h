@@ -22,7 +22,7 @@ struct world {
     struct judged_member last[NODES], form[NODES];
     bool ranks[2 * NODES];
     const char *sessions[NODES]; /* of the agents that run */
-    bool gives_up;
+    bool gives_up, fence_passed;
     char text[512]; /* what is broken first */
 };
 
@@ -50,10 +50,16 @@ static inline int64_t quiet_ns(const void *world) {
     return 0;
 }
 
+static inline bool fence_passed(const void *world, int node) {
+    (void)node;
+    return ((const struct world *)world)->fence_passed;
+}
+
 /* Three nodes, a and b were the last round (1) and have a worker each; a leads. All is well until a
  * row does something to it. */
 static inline struct world *world_new(void) {
-    static const struct judge_ops ops = {on_broken, on_head, session, may_give_up, quiet_ns};
+    static const struct judge_ops ops = {on_broken,   on_head,  session,
+                                         may_give_up, quiet_ns, fence_passed};
     struct world *w = calloc(1, sizeof(*w));
     assert_non_null(w);
     struct judge *j = &w->judge;
@@ -65,6 +71,9 @@ static inline struct world *world_new(void) {
                                 .kept = true,
                                 .unseen_ns = 1000 * MS,
                                 .last_call_ns = 300 * MS,
+                                .admit_ns = 50 * MS,
+                                .stop_timeout_ns = 200 * MS,
+                                .shutdown_grace_ns = 500 * MS,
                                 .join_timeout_ns = 20000 * MS},
                         .kv = kv_new(1, 0),
                         .nodes = w->nodes,
@@ -168,7 +177,7 @@ static inline struct head_value form(int n) {
 
 static inline struct head_value run(int restarts) {
     return (struct head_value){
-        .phase = HEAD_RUN, .round = 2, .last_round = 2, .restarts = restarts};
+        .phase = HEAD_RUN, .round = 2, .last_round = 2, .restarts = restarts, .token = "t"};
 }
 
 static inline struct head_value failed_by(const char *uid) {
@@ -180,7 +189,7 @@ static inline struct head_value failed_by(const char *uid) {
 /* Round 1 fails, round 2 is formed of a and b, whose workers are gone. */
 static inline void reform(struct world *w) {
     sessions(w);
-    w->nodes[1].group.failed = true;
+    w->nodes[1].group.failed = w->nodes[1].group.unasked = true;
     head(w, "b", failed_by("b"));
     groups_end(w);
     plans(w, 0, 1);
@@ -192,7 +201,11 @@ static inline struct round_spec spec(int64_t round, int rank_base) {
                                .group_world = 2,
                                .local_world = 1,
                                .world = 2,
+                               .group_rank = rank_base,
                                .rank_base = rank_base,
+                               .role = "default",
+                               .role_rank_base = rank_base,
+                               .role_world = 2,
                                .master_addr = "n0",
                                .master_port = 1,
                                .token = "t"};

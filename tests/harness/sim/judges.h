@@ -72,8 +72,8 @@ static inline const struct finding *judges_broken(const struct verdict *v) {
  * that is missing, a cost written wrongly) may have done no harm in that run: then the simulator is
  * the sharper judge, and the other one has nothing to see. */
 static inline bool judges_must_see(const char *text) {
-    static const char *const shown[] = {" starts round ",
-                                        "I2 ranks: ", "I2 master: ", " is told something else"};
+    static const char *const shown[] = {" starts round ", "I2 ranks: ", "I2 master: rank 0 of ",
+                                        " is told something else"};
     for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
         if (strstr(text, shown[i]))
             return true;

@@ -1,6 +1,8 @@
+#include "harness/sim/schedule.h"
 #include "harness/sim/seeds.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -35,6 +37,50 @@ static void test_swarm_is_another_schedule(void **state) {
     struct seeds_tally all = tally_of(1, 200, 2, false), swarm = tally_of(1, 200, 2, true);
     assert_int_equal(swarm.violated, 0);
     assert_int_not_equal(all.steps, swarm.steps);
+}
+
+/* An invariant that no seed puts at risk holds nothing; nor does a kind of seed that is never drawn. */
+static void test_every_invariant_is_at_risk_and_none_is_broken(void **state) {
+    (void)state;
+    struct seeds_spec s = {.first = 1, .last = 1500, .jobs = 2};
+    static struct seeds_tally t;
+    struct err err = {0};
+    sim_config_default(&s.config);
+    s.config.agents = SIM_AGENTS_USUAL;
+    s.config.trouble_ns = INT64_C(60000000000);
+    s.config.faults_mean = 6;
+    s.config.swarm = s.config.varies = true;
+    assert_int_equal(seeds_run(&s, &t, &err), 0);
+    assert_string_equal(t.failed[0].text, "");
+    for (int i = 0; i < INVARIANTS_N; i++)
+        if (!t.risked[i])
+            fail_msg("%s: none of %" PRIu64 " seeds could have broken it", invariants[i]->name,
+                     t.seeds);
+}
+
+static void test_some_seeds_are_large_long_or_of_two_attempts(void **state) {
+    (void)state;
+    int large = 0, hours = 0, again = 0, small = 0;
+    for (uint64_t seed = 1; seed <= 2000; seed++) {
+        struct sim_config c;
+        struct sim_schedule s;
+        sim_config_default(&c);
+        c.seed = seed;
+        c.agents = SIM_AGENTS_USUAL;
+        c.trouble_ns = INT64_C(60000000000);
+        c.varies = true;
+        sim_draw(&c, &s);
+        int others = 0;
+        for (int i = 0; i < s.n_entries; i++)
+            others += s.entries[i].fault == SIM_FAULT_AGENT_OTHER;
+        large += s.agents >= 70;
+        small += s.agents == SIM_AGENTS_USUAL;
+        hours += s.trouble_ns > INT64_C(3600000000000);
+        again += others >= s.agents && !s.patient && s.agents == SIM_AGENTS_USUAL;
+        sim_schedule_fini(&s);
+    }
+    assert_in_range(large, 30, 70);
+    assert_true(hours > 0 && again > 30 && large + small == 2000);
 }
 
 static bool stop(void *arg, const struct seeds_tally *t) {
@@ -123,6 +169,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_what_comes_of_seeds_does_not_depend_on_the_number_of_processes),
         cmocka_unit_test(test_more_processes_than_seeds_do_each_seed_once),
         cmocka_unit_test(test_swarm_is_another_schedule),
+        cmocka_unit_test(test_every_invariant_is_at_risk_and_none_is_broken),
+        cmocka_unit_test(test_some_seeds_are_large_long_or_of_two_attempts),
         cmocka_unit_test(test_seeds_that_are_stopped_say_so_and_leave_no_process),
         cmocka_unit_test(test_a_minute_of_faults_reaches_the_marks_and_breaks_nothing),
         cmocka_unit_test(test_one_kind_of_fault_alone_is_all_that_strikes),
