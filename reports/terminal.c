@@ -60,14 +60,25 @@ static bool has_failed(const struct verdict *v, const char *check) {
     return f && f->status == FINDING_FAIL;
 }
 
+/* It failed, and not by a signal with which faults and launchers end workers. */
+static bool failed_by_itself(const struct worker *w) {
+    return worker_failed(w) && w->exit_signal != SIGKILL && w->exit_signal != SIGTERM;
+}
+
 /* Who by its own end has ended a job that should have gone on: in the last round the first that
- * failed, unless it was by a signal with which faults and launchers end workers. NULL: nobody. */
+ * failed by itself. NULL: nobody. */
 static const struct worker *culprit(const struct recorded_run *run) {
     if (!run->rounds->n ||
         (!has_failed(run->verdict, "outcome") && !has_failed(run->verdict, "one_outcome")))
         return NULL;
-    const struct worker *w = round_failed(run->rounds->v[run->rounds->n - 1]);
-    return w && w->exit_signal != SIGKILL && w->exit_signal != SIGTERM ? w : NULL;
+    const struct round *r = run->rounds->v[run->rounds->n - 1];
+    const struct worker *first = NULL;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct worker *w = r->workers[i];
+        if (failed_by_itself(w) && (!first || w->exit_ns < first->exit_ns))
+            first = w;
+    }
+    return first;
 }
 
 static void put_lines(struct page *p, char *text) {

@@ -130,7 +130,7 @@ static void forgive(struct finding *f) {
         f->class == CLASS_INVARIANT || f->class == CLASS_CLEANUP || f->class == CLASS_HARNESS;
     if (f->status == FINDING_FAIL ? broken : f->status != FINDING_UNKNOWN)
         return;
-    *f = (struct finding){.check = f->check, .class = f->class};
+    *f = (struct finding){.check = f->check, .class = f->class, .leads = f->leads};
     finding_skip(f, "the run was interrupted before this could be seen");
 }
 
@@ -143,7 +143,7 @@ static void want_kernel(struct finding *f, const struct check *c, const struct h
         if (r->source == SOURCE_KERNEL)
             return;
     }
-    *f = (struct finding){.check = f->check, .class = f->class};
+    *f = (struct finding){.check = f->check, .class = f->class, .leads = f->leads};
     finding_unknown(f, c->summary, "the history has no record of the kernel's");
 }
 
@@ -227,7 +227,8 @@ static void judge_one(struct finding *f, const struct check *c, const struct sce
                       .incidents = seen->incidents,
                       .lags = seen->lags,
                       .lost = lost};
-    *f = (struct finding){.check = c->name, .class = c->class, .status = FINDING_UNKNOWN};
+    *f = (struct finding){
+        .check = c->name, .class = c->class, .status = FINDING_UNKNOWN, .leads = c->leads};
     const char *idle = c->not_applicable ? c->not_applicable(s) : NULL;
     if (idle)
         finding_skip(f, "%s", idle);
@@ -414,6 +415,21 @@ int verdict_exit_code(const struct verdict *v, const struct history *h) {
     return inconclusive(v) ? 2 : 0;
 }
 
+/* A job that did not end well has no model, lost its work and much more: how it ended comes first. */
+static const struct finding *first_of(const struct verdict *v, enum finding_class class,
+                                      enum finding_status status) {
+    const struct finding *first = NULL;
+    for (size_t i = 0; i < v->n; i++) {
+        const struct finding *f = &v->v[i];
+        if (f->class != class || f->status != status)
+            continue;
+        if (f->leads)
+            return f;
+        first = first ? first : f;
+    }
+    return first;
+}
+
 const struct finding *verdict_first(const struct verdict *v) {
     static const struct {
         enum finding_class class;
@@ -427,13 +443,13 @@ const struct finding *verdict_first(const struct verdict *v) {
     };
     bool unasked = any(v, CLASS_FAULTS, FINDING_FAIL); /* the expectations show nothing */
     bool interrupted = v->exit_code == 130;
-    for (size_t k = 0; k < sizeof(order) / sizeof(*order); k++)
-        for (size_t i = 0; i < v->n; i++)
-            if (v->v[i].class == order[k].class && v->v[i].status == order[k].status &&
-                !(unasked && order[k].class == CLASS_EXPECT && order[k].status == FINDING_FAIL) &&
-                !(interrupted &&
-                  (order[k].class != CLASS_INVARIANT || order[k].status != FINDING_FAIL)))
-                return &v->v[i];
+    for (size_t k = 0; k < sizeof(order) / sizeof(*order); k++) {
+        bool fails = order[k].status == FINDING_FAIL;
+        const struct finding *f = first_of(v, order[k].class, order[k].status);
+        if (f && !(unasked && order[k].class == CLASS_EXPECT && fails) &&
+            !(interrupted && !(order[k].class == CLASS_INVARIANT && fails)))
+            return f;
+    }
     return NULL;
 }
 

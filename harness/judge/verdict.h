@@ -44,6 +44,7 @@ struct finding {
     char where[200];     /* where to look: a record, a log file, a directory */
     int64_t evidence[8]; /* seq of the records that prove it, 0-ended */
     bool lost;           /* it was answered in the last recorded run of the scenario: coverage.h */
+    bool leads;          /* of its class it is shown first: what the others found follows from it */
     bool loud; /* what was seen is to be told below the headline, though it is no failure */
 };
 

@@ -30,6 +30,7 @@ struct check {
     unsigned
         needs_events; /* what the job must tell to be judged so: NEEDS_STEPS | ...; 0: nothing */
     bool told;        /* it only compares what workers were given, whenever that was heard */
+    bool leads;       /* what others of its class find follows from it where it fails */
     bool on_gpus;     /* it judges what is done on GPUs, when nodes are given any */
     /* Why this scenario gives nothing to judge, whatever happens, else NULL. It is skipped then.
      * May be NULL: there is always something. */

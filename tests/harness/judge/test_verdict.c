@@ -52,6 +52,17 @@ static void test_the_exit_code_follows_from_the_findings(void **state) {
     }
 }
 
+static void test_how_the_job_ended_comes_before_what_follows_from_it(void **state) {
+    (void)state;
+    struct verdict v;
+    read_findings(&v, "E- E- E- I?");
+    assert_ptr_equal(verdict_first(&v), &v.v[0]);
+    v.v[1].leads = true;
+    assert_ptr_equal(verdict_first(&v), &v.v[1]);
+    v.v[1].status = FINDING_PASS;
+    assert_ptr_equal(verdict_first(&v), &v.v[0]);
+}
+
 static void test_an_interrupted_run_ends_130_whatever_was_found(void **state) {
     (void)state;
     struct history h = {0};
@@ -97,6 +108,7 @@ static void test_texts_that_are_too_long_are_cut(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_exit_code_follows_from_the_findings),
+        cmocka_unit_test(test_how_the_job_ended_comes_before_what_follows_from_it),
         cmocka_unit_test(test_an_interrupted_run_ends_130_whatever_was_found),
         cmocka_unit_test(test_a_finding_remembers_its_proof_once_and_no_more_than_fits),
         cmocka_unit_test(test_texts_that_are_too_long_are_cut),

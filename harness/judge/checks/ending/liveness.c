@@ -62,6 +62,7 @@ const struct check check_liveness = {
             "them is stopped, and the stacks of its processes are kept in the run directory.",
     .example = "rankquake run scenarios/restart/worker-hangs.yaml",
     .class = CLASS_INVARIANT,
+    .leads = true,
     .sources = 0,
     .judge = judge,
 };

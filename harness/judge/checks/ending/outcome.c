@@ -121,6 +121,7 @@ const struct check check_outcome = {
             "Judged by the exit codes that the kernel gave, never by what was printed.",
     .example = "expect: {outcome: succeeded}",
     .class = CLASS_EXPECT,
+    .leads = true,
     .sources = SOURCES(KERNEL) | SOURCES(PROBE),
     .judge = judge,
 };
