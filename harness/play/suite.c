@@ -241,16 +241,34 @@ static void put_end(char *out, size_t size, const struct worker *w) {
              w->exit_signal ? w->exit_signal : w->exit_code);
 }
 
+/* All programs of the nodes have ended 0. */
+static bool ended_well(const struct history *h) {
+    bool any = false;
+    history_each(r, h) {
+        bool end = record_is(r, "agent-exit") || record_is(r, "worker-exit");
+        if (!end || r->source != SOURCE_KERNEL)
+            continue;
+        if (json_get_i64(r->fields, "code", -1) != 0)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
 /* What was read or tried is broken without any fault: for people the job's last words, for a
  * program the reports in the run directory, and the one it asked for. */
 static void tell_broken(struct outcome_of_run *run, const struct plan *p, const struct folder *dir,
                         const struct suite_options *o, struct err *err) {
     const struct finding *f = why_broken(&run->verdict);
     const struct worker *w = first_failed(run);
+    /* The job is broken, or there is nothing by which it could be judged. */
+    bool blind = f && f->class == CLASS_HARNESS && ended_well(&run->history);
     char end[200] = "";
     if (w)
         put_end(end, sizeof(end), w);
-    err_say(err, -EINVAL, "the job failed in the control run, so no fault was tried: %s; see %s",
+    err_say(err, -EINVAL, "%s, so no fault was tried: %s; see %s",
+            blind ? "the control run ended well and cannot be judged"
+                  : "the job failed in the control run",
             w   ? end
             : f ? f->seen
                 : "",

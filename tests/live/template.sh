@@ -54,6 +54,21 @@ run 'a worker in a shell' 0 "sh -c 'export RANK={node} WORLD_SIZE={nodes}; {work
     bad=1
 }
 
+# It needs no rank and gets none: it has not failed, but nothing can be said of its group.
+cat >s.yaml <<'END'
+scenario: no-rank
+cluster: {nodes: 2}
+job: {run: [sh, -c, 'echo done']}
+END
+run 'a job that needs no rank' 3 "sh -c 'exec {worker}'"
+says 'the control run ended well and cannot be judged'
+says 'env RANK={node} WORLD_SIZE={nodes} {worker}'
+
+cat >s.yaml <<'END'
+scenario: by-hand
+cluster: {nodes: 2}
+job: {run: [sh, -c, 'echo I am $RANK of $WORLD_SIZE; sleep 1']}
+END
 run 'exits at once' 3 "sh -c 'echo out of order; exit 7' {worker}"
 says 'ended 7 and had started none'
 says 'out of order'
