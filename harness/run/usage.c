@@ -194,7 +194,8 @@ static void record(struct engine *e, const struct record *r) {
     seen_agents(e, r);
     if (ended_badly(r))
         look_for_killed(e);
-    if (ended_badly(r) || (record_is(r, "lag") && r->source == SOURCE_HARNESS))
+    bool late = record_is(r, "lag") && r->source == SOURCE_HARNESS && !*record_text(r, "why");
+    if (ended_badly(r) || late)
         look_for_processes(e, 0);
 }
 

@@ -1,6 +1,5 @@
 /* Asks whether the recording itself is whole and was in time. */
 #include "harness/judge/checks/check.h"
-#include "harness/judge/checks/lags.h"
 #include "harness/judge/checks/lost.h"
 
 #include "base/str.h"
@@ -23,8 +22,20 @@ static bool may_be_late(const struct record *r) {
 struct health {
     size_t evidence;
     int64_t trigger_lag_ns;
+    int64_t loop_lag_ns, held_ns; /* held: all that workers waited for the job's own command */
     const struct record *backwards, *before; /* the first stamp that lies before another one's */
 };
+
+/* A lag that says why was no lateness of the loop: it went on, and workers waited. */
+static void look_at_lag(struct health *s, const struct record *r) {
+    int64_t ns = record_i64(r, "max_ns", 0);
+    if (r->source != SOURCE_HARNESS || !record_is(r, "lag"))
+        return;
+    if (*record_text(r, "why"))
+        s->held_ns += ns;
+    else if (ns > s->loop_lag_ns)
+        s->loop_lag_ns = ns;
+}
 
 static struct health look(const struct history *h) {
     struct health s = {0};
@@ -33,6 +44,7 @@ static struct health look(const struct history *h) {
         s.evidence += source_is_evidence(r->source);
         if (record_is(r, "fault-fired") && record_i64(r, "lag_ns", 0) > s.trigger_lag_ns)
             s.trigger_lag_ns = record_i64(r, "lag_ns", 0);
+        look_at_lag(&s, r);
         bool late = may_be_late(r);
         if (newest && !late && !s.backwards && r->t_ns < newest->t_ns - BACKWARDS_NS) {
             s.backwards = r;
@@ -73,16 +85,19 @@ static bool tell(const struct trial *t, struct finding *f, const struct health *
     const struct record *health = history_newest(h, SOURCE_HARNESS, "health");
     int64_t cpu_ns = record_i64(health, "cpu_ns", 0);
     int64_t took_ns = last->t_ns - h->records[0]->t_ns;
-    char cpu[80] = "";
+    char cpu[80] = "", held[80] = "";
     if (cpu_ns > 0 && took_ns > 0)
         snprintf(cpu, sizeof(cpu), "; it took %.0f %% of a processor",
                  100 * (double)cpu_ns / (double)took_ns);
+    if (s->held_ns)
+        snprintf(held, sizeof(held), "; workers waited %.1f s for job.checkpoint.complete",
+                 (double)s->held_ns / 1e9);
     return finding_pass(
         f,
         "%lld records, %zu of them evidence; its loop was late by %.1f ms at most, a "
-        "trigger by %.1f ms%s",
-        (long long)last->seq, s->evidence, (double)lags_most_ns(t->lags, 0, last->t_ns) / 1e6,
-        (double)s->trigger_lag_ns / 1e6, cpu);
+        "trigger by %.1f ms%s%s",
+        (long long)last->seq, s->evidence, (double)s->loop_lag_ns / 1e6,
+        (double)s->trigger_lag_ns / 1e6, cpu, held);
 }
 
 static bool judge(const struct trial *t, struct finding *f) {
