@@ -24,6 +24,7 @@ struct keeper {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool begun, given_up; /* begun: `code` says how; given up: nobody waits for it any more */
+    bool finished;        /* the process has ended, and the thread is about to */
     int code;
     int release; /* an eventfd */
     struct err err;
@@ -66,7 +67,26 @@ static void *run(void *arg) {
         keeper_wait(k, -1);
     if (code == 0)
         k->work->end(k);
+    pthread_mutex_lock(&k->lock);
+    k->finished = true;
+    pthread_mutex_unlock(&k->lock);
     return alone ? keeper_free(k) : NULL;
+}
+
+static bool is_finished(struct keeper *k) {
+    pthread_mutex_lock(&k->lock);
+    bool finished = k->finished;
+    pthread_mutex_unlock(&k->lock);
+    return finished;
+}
+
+/* Whose process has ended is asked for by nobody: its number is not known any more. */
+static void sweep(void) {
+    for (size_t i = 0; i < KEEPERS_MAX; i++)
+        if (keepers[i] && is_finished(keepers[i])) {
+            pthread_join(keepers[i]->thread, NULL);
+            keepers[i] = keeper_free(keepers[i]);
+        }
 }
 
 static struct keeper **place_of(const struct keeper_work *work, pid_t pid) {
@@ -117,6 +137,7 @@ static bool await_begin(struct keeper *k) {
 }
 
 int keeper_start(const struct keeper_work *work, const struct keeper_of *of, struct err *err) {
+    sweep();
     if (place_of(work, of->pid))
         return err_say(err, -EBUSY, "process %d has such a fault already", (int)of->pid);
     struct keeper **place = place_of(NULL, 0);

@@ -16,24 +16,32 @@ static struct limit {
     struct rlimit before;
 } limits[LIMITS_MAX];
 
+/* A number may have been given anew. */
+static bool is_still(const struct limit *l) {
+    uint64_t ticks;
+    return l->pid && process_start_ticks(l->pid, &ticks) == 0 && ticks == l->start_ticks;
+}
+
 static struct limit *find(pid_t pid, int resource) {
-    for (size_t i = 0; i < LIMITS_MAX; i++)
-        if (limits[i].pid == pid && (!pid || limits[i].resource == resource))
+    for (size_t i = 0; pid && i < LIMITS_MAX; i++)
+        if (limits[i].pid == pid && limits[i].resource == resource)
             return &limits[i];
     return NULL;
 }
 
-/* A number may have been given anew. */
-static bool is_still(const struct limit *l) {
-    uint64_t ticks;
-    return process_start_ticks(l->pid, &ticks) == 0 && ticks == l->start_ticks;
+/* Free, or of a process that has ended with its limit. */
+static struct limit *find_free(void) {
+    for (size_t i = 0; i < LIMITS_MAX; i++)
+        if (!is_still(&limits[i]))
+            return &limits[i];
+    return NULL;
 }
 
 int limit_lower(pid_t pid, int resource, uint64_t to, struct err *err) {
     struct limit *l = find(pid, resource), made = {.pid = pid, .resource = resource};
     if (l && is_still(l))
         return err_say(err, -EBUSY, "process %d has such a limit already", (int)pid);
-    l = l ? l : find(0, 0);
+    l = l ? l : find_free();
     if (!l)
         return err_say(err, -ENOSPC, "%d limits are lowered, and no more can be", LIMITS_MAX);
     if (process_start_ticks(pid, &made.start_ticks) != 0 ||

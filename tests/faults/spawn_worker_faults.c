@@ -425,6 +425,24 @@ static void one_bit_is_flipped(void) {
     waitpid(t.pid, NULL, 0);
 }
 
+/* More of them, one after another, than can be in force at once: who ends takes the fault along, and
+ * who is asked to undo it knows no number any more. */
+static void many_end_with_their_fault(void) {
+    static const char *const names[] = {"worker-slow", "worker-thread-hang", "worker-fds"};
+    for (int i = 0; i < 900; i++) {
+        const struct fault *f = fault_find(names[i % 3]);
+        struct target t = worker(do_poll), gone = {.name = "n0/0", .pidfd = -1};
+        CHECK(f->inject(&t, NULL, NULL) == 0);
+        kill(t.pid, SIGKILL);
+        waitpid(t.pid, NULL, 0);
+        gone.pidfd = t.pidfd;
+        CHECK(f->recover(&gone, NULL, NULL) == 0);
+        close(t.pidfd);
+        close(ready[0]);
+        close(ready[1]);
+    }
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
@@ -445,7 +463,8 @@ int main(int argc, char **argv) {
                        {"held-killed", held_can_be_killed},
                        {"limits", limits_hold_and_are_given_back},
                        {"child", the_child_alone_is_killed},
-                       {"bit", one_bit_is_flipped}};
+                       {"bit", one_bit_is_flipped},
+                       {"many", many_end_with_their_fault}};
     alarm(60);
     for (size_t i = 0; argc == 2 && i < sizeof(experiments) / sizeof(*experiments); i++)
         if (strcmp(argv[1], experiments[i].name) == 0) {

@@ -44,6 +44,7 @@ EXPERIMENT(test_a_worker_that_is_held_can_be_killed_and_its_parent_hears_of_it, 
 EXPERIMENT(test_a_lowered_limit_holds_until_it_is_given_back, "limits")
 EXPERIMENT(test_the_child_of_a_worker_is_killed_and_nobody_else, "child")
 EXPERIMENT(test_one_bit_is_flipped_and_no_other, "bit")
+EXPERIMENT(test_hundreds_of_workers_end_with_their_fault_and_leave_room, "many")
 
 int main(int argc, char **argv) {
     self = argv[0];
@@ -64,6 +65,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_worker_that_is_held_can_be_killed_and_its_parent_hears_of_it),
         cmocka_unit_test(test_a_lowered_limit_holds_until_it_is_given_back),
         cmocka_unit_test(test_one_bit_is_flipped_and_no_other),
+        cmocka_unit_test(test_hundreds_of_workers_end_with_their_fault_and_leave_room),
         cmocka_unit_test(test_the_child_of_a_worker_is_killed_and_nobody_else),
     };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
