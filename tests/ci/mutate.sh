@@ -6,7 +6,7 @@ compgen -G '/usr/lib/llvm-*/lib/libclang.so' >/dev/null || { echo 'libclang is m
 failed=0
 fail() { echo "$*"; failed=1; }
 make -s BUILD="$BUILD" OUT="$OUT" DEPS=0 "$OUT/mutate" || exit 1
-mutate=$(realpath "$OUT/mutate")
+mutate=$(realpath "$OUT/mutate") root=$PWD
 for arguments in '--sample 0' '--sample x' '--seed' '--room kitchen' '--oracles tea' 'unknown'; do
     # shellcheck disable=SC2086
     ci/mutate $arguments >/dev/null 2>&1
@@ -59,4 +59,24 @@ sed -i '1i /* another line */' small.c
 "$mutate" draw 7 4 - small.c >one && "$mutate" draw 7 4 - small.c | cmp -s one - || fail 'one seed, two draws'
 "$mutate" draw 8 4 - small.c | cmp -s one - && fail 'two seeds, one draw'
 "$mutate" apply small.c:small:early-return:00000000:1 >/dev/null 2>&1 && fail 'a point that is not there is taken'
+
+# What has run is noted also of a program that is killed.
+cat >traced.c <<'C'
+#include <signal.h>
+#include <unistd.h>
+void runs(void);
+void does_not(void);
+void runs(void) { kill(getpid(), SIGKILL); }
+void does_not(void) {}
+int main(int n, char **v) { n > 1 ? does_not() : runs(); }
+C
+cc -O2 -finstrument-functions -o traced traced.c "$root/tests/mutate/executed/executed.c" -D_GNU_SOURCE -I"$root" || fail 'executed.c is not built'
+mkdir noted
+{ MUTATE_EXECUTED=$PWD/noted ./traced; } 2>/dev/null
+offsets=$(grep -obUaP '\x01' noted/traced | cut -d : -f 1)
+start=$(nm -t d traced | sed -n 's/^0*\([0-9][0-9]*\) . __executable_start$/\1/p')
+noted=$(nm -t d --defined-only traced | while read -r address _ name; do
+    grep -qx "$((10#$address - start))" <<<"$offsets" && echo "$name"
+done | sort | tr '\n' ' ')
+[ "$noted" = 'main runs ' ] || fail "noted as run: $noted"
 exit $failed
