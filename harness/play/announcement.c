@@ -42,13 +42,15 @@ static void say_isolation(const struct announcement *a) {
 void announcement_plan(const struct announcement *a) {
     const struct generated *d = a->generated;
     BUF_FINI struct buf words = {0};
-    for (int i = 0; i < GENERATE_FAULTS; i++)
-        buf_printf(&words, "%s%s", i ? "; " : "", generate_faults[i].words);
+    char many[16];
+    snprintf(many, sizeof(many), "%d", a->n);
+    for (int i = 0; i < a->n; i++)
+        buf_printf(&words, "%s%s", i ? "; " : "", a->faults[i].words);
     announcement_say("%s under %s: %d nodes, %d worker%s on each, emulated on this machine",
                      d->command->name, a->base->job.launcher, d->nodes, d->workers,
                      d->workers == 1 ? "" : "s");
-    announcement_say("first a control run without faults, then five runs with one fault each: %s",
-                     buf_str(&words));
+    announcement_say("first a control run without faults, then %s runs with one fault each: %s",
+                     a->n == GENERATE_FAULTS ? "five" : many, buf_str(&words));
     announcement_say("every run is kept in %s%s", a->dir,
                      a->base->job.writes_undone
                          ? "; what the job writes into this directory is undone after each"
@@ -100,9 +102,9 @@ void announcement_costs(const struct announcement_costs *c) {
     announcement_say("what each may cost under %s (at most limits.total: --limit total=2m shortens "
                      "it):",
                      c->launcher);
-    for (int i = 0; i < GENERATE_FAULTS; i++)
+    for (int i = 0; i < c->n; i++)
         if (c->v[i].least_ns)
-            say_cost(generate_faults[i].name, &c->v[i]);
+            say_cost(c->faults[i].name, &c->v[i]);
     announcement_put_time(&left, c->left_ns);
     announcement_put_time(&all, c->all_ns);
     if (c->left_ns < c->all_ns)

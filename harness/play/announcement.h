@@ -14,8 +14,10 @@ void announcement_ended(const char *name, int exit_code, const char *what);
 
 struct announcement {
     const struct generated *generated;
-    const struct scenario *base;  /* without faults, as loaded */
-    const struct plan *plan;      /* of it */
+    const struct scenario *base; /* without faults, as loaded */
+    const struct plan *plan;     /* of it */
+    const struct generate_fault *faults;
+    int n;
     const char *dir;              /* where every run is kept */
     const char *budget;           /* "5m": what all of it may take */
     const struct err *not_undone; /* why what the job writes stays; code 0: no reason is known */
@@ -26,9 +28,11 @@ void announcement_plan(const struct announcement *a);
 
 struct announcement_costs {
     const char *launcher, *budget;
+    const struct generate_fault *faults;
     const struct generate_cost *v; /* of each fault; least_ns 0: it is not run */
-    int64_t left_ns;               /* of the budget */
-    int64_t all_ns;                /* what all of them may take together */
+    int n;
+    int64_t left_ns; /* of the budget */
+    int64_t all_ns;  /* what all of them may take together */
 };
 
 /* What each disaster may cost, and whether the budget will do. */

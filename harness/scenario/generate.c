@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "faults/effect.h"
 #include "harness/scenario/load.h"
 
 #include <errno.h>
@@ -251,4 +252,88 @@ bool generate_sets(const char *text, const char *const *sets, struct buf *out,
     if (good)
         put_tree(root, out);
     return good;
+}
+
+/* ---- one more disaster ---- */
+
+/* By its own trigger when that is neither a step nor a time, which the moment is. */
+static const char *also_when(struct arena *a, const struct yaml *when) {
+    if (!when || yaml_get(when, "step") || yaml_get(when, "time"))
+        return NULL;
+    BUF_FINI struct buf text = {0};
+    put_value(when, &text);
+    return arena_strdup(a, buf_str(&text));
+}
+
+/* The nodes and ranks of an example are not those of the job. */
+static void put_also_target(const struct yaml *on, struct buf *out) {
+    const char *text = on ? on->text : "n0";
+    bool node = *text == 'n' && text[1] >= '0' && text[1] <= '9' && !strchr(text, '/');
+    buf_puts(out, ", on: ");
+    if (str_starts(text, "rank ") || strchr(text, '/'))
+        buf_puts(out, "random of workers");
+    else if (node)
+        buf_puts(out, "n%");
+    else
+        put_value(on, out);
+}
+
+static void put_also_arguments(const struct yaml *with, struct buf *out) {
+    int n = 0;
+    yaml_each(it, with) {
+        if (str_eq(it->key, "groups"))
+            continue;
+        buf_printf(out, "%s%s: ", n++ ? ", " : ", with: {", it->key);
+        put_value(it, out);
+    }
+    buf_puts(out, n ? "}" : "");
+}
+
+static const char *also_entry(struct arena *a, const struct generate_known *k,
+                              const struct yaml *entry) {
+    static const char *const done[] = {"id", "when", "fault", "on", "with", NULL};
+    BUF_FINI struct buf text = {0};
+    buf_printf(&text, "fault: %s", k->name);
+    put_also_target(yaml_get(entry, "on"), &text);
+    put_also_arguments(yaml_get(entry, "with"), &text);
+    yaml_each(it, entry) {
+        if (str_in(it->key, done))
+            continue;
+        buf_printf(&text, ", %s: ", it->key);
+        put_value(it, &text);
+    }
+    if (k->effects & EFFECT_LASTING && !yaml_get(entry, "for") && !yaml_get(entry, "until"))
+        buf_puts(&text, ", for: 10s");
+    return arena_strdup(a, buf_str(&text));
+}
+
+static enum generate_outcome also_outcome(unsigned effects, bool on_job) {
+    bool starts = effects & EFFECT_STARTS_NODE;
+    bool loses = effects & (EFFECTS_TAKE_AGENT | EFFECT_SILENCES_NODE);
+    if (!on_job || (starts && loses))
+        return COMES_BACK;
+    return starts                         ? TAKES_NODE
+           : loses                        ? LOSES_NODE
+           : effects & EFFECT_ENDS_WORKER ? MAY_RESTART
+                                          : COMES_BACK;
+}
+
+struct generate_fault generate_also(struct arena *a, const struct generate_known *k) {
+    struct diagnostics d = {0};
+    const struct yaml *entry = yaml_parse(a, k->example, strlen(k->example), 0, &d);
+    const struct yaml *on = yaml_get(entry, "on"), *lasts = yaml_get(entry, "for");
+    struct generate_fault f = {
+        .name = k->name,
+        .about = k->summary,
+        .words = k->name,
+        .id = k->name,
+        .entry = also_entry(a, k, entry),
+        .when = also_when(a, yaml_get(entry, "when")),
+        .outcome = also_outcome(k->effects, !on || (!str_starts(on->text, "store"))),
+        .lasts_ns = k->effects & EFFECT_LASTING ? 10000000000 : 0,
+    };
+    if (lasts)
+        str_to_duration_ns(lasts->text, &f.lasts_ns, NULL);
+    diagnostics_fini(&d);
+    return f;
 }

@@ -1,5 +1,6 @@
-/* generate: a scenario written from a typed command, as text that can be edited, and the five
- * built-in disturbances that `rankquake try` puts it through. */
+/* generate: a scenario written from a typed command, as text that can be edited, and the disasters
+ * that `rankquake try` puts it through: five that are built in, and one for each fault that is
+ * asked for besides. */
 #pragma once
 
 #include "base/buf.h"
@@ -36,7 +37,7 @@ void generate_text(const struct generated *d, struct buf *out);
 bool generate_sets(const char *text, const char *const *sets, struct buf *out,
                    struct diagnostics *d);
 
-/* ---- the five ---- */
+/* ---- the disasters ---- */
 
 /* What is known of the job from its control run. */
 struct generate_run {
@@ -62,20 +63,46 @@ void generate_moment_text(const struct generate_run *r, const struct generate_mo
 
 enum { GENERATE_FAULTS = 5 };
 
+/* What a job that recovers comes to. */
+enum generate_outcome {
+    COMES_BACK,  /* with all of its workers, in however many rounds */
+    RESTARTS,    /* once */
+    MAY_RESTART, /* or not, as the job is */
+    LOSES_NODE,  /* and goes on without it, or with the spare */
+    TAKES_NODE,  /* that was off */
+};
+
 struct generate_fault {
     const char *name, *about, *words; /* words: for a list in a sentence */
+    const char *id;                   /* of its entry */
+    const char *entry;                /* what stands there behind `when`; a %: the node's number */
+    const char *when;                 /* its own trigger; NULL: the moment */
+    enum generate_outcome outcome;
+    int64_t lasts_ns; /* 0: it does not, or nobody knows */
 };
 extern const struct generate_fault generate_faults[GENERATE_FAULTS];
 
+/* What is known of a fault that is to be one more of them. */
+struct generate_known {
+    const char *name, *summary, *example; /* example: an entry of a timeline */
+    unsigned effects;
+};
+
+/* One more: the fault as its example has it, at the moment unless that waits for something else
+ * than a step or a time, on the node that the five use or on a worker that is drawn. In the arena. */
+struct generate_fault generate_also(struct arena *a, const struct generate_known *k);
+/* Whether one of the five has this fault. */
+bool generate_has(const char *fault);
+
 /* The entries of the timeline, as text; `indent` stands in front of each. */
-void generate_timeline(int fault, const struct generated *d, const struct generate_moment *m,
-                       const char *indent, struct buf *out);
+void generate_timeline(const struct generate_fault *f, const struct generated *d,
+                       const struct generate_moment *m, const char *indent, struct buf *out);
 /* A whole scenario that loads: base (loaded, without faults) disturbed by the fault, with what
  * that must come to; its limits follow from the control run where base has 0. */
-void generate_scenario(int fault, const struct generated *d, const struct scenario *base,
-                       const struct generate_run *r, const struct generate_moment *m,
-                       struct buf *out);
-/* What one of the five takes. */
+void generate_scenario(const struct generate_fault *f, const struct generated *d,
+                       const struct scenario *base, const struct generate_run *r,
+                       const struct generate_moment *m, struct buf *out);
+/* What one of them takes. */
 struct generate_cost {
     int64_t least_ns; /* until the fault strikes: in less nothing is learnt */
     int64_t usual_ns; /* when the job recovers at once and makes all lost work again */
@@ -84,8 +111,9 @@ struct generate_cost {
 };
 
 /* base and r as for generate_scenario. */
-struct generate_cost generate_cost(int fault, const struct scenario *base,
+struct generate_cost generate_cost(const struct generate_fault *f, const struct scenario *base,
                                    const struct generate_run *r);
 /* NULL, or in the arena why nothing could be learnt from this fault. */
-const char *generate_why_not(struct arena *a, int fault, const struct generated *d,
-                             const struct scenario *base, const struct generate_run *r);
+const char *generate_why_not(struct arena *a, const struct generate_fault *f,
+                             const struct generated *d, const struct scenario *base,
+                             const struct generate_run *r);

@@ -1,4 +1,4 @@
-/* The five faults of `rankquake try`: when each fires, what it must come to and what it costs. */
+/* The disasters of `rankquake try`: when each fires, what it must come to and what it costs. */
 #include "harness/scenario/generate.h"
 
 #include "base/str.h"
@@ -16,18 +16,29 @@ enum { STEPS_MIN = 5 };
 
 static const int64_t second = 1000000000;
 
-enum { KILLED, HANGS, NODE_KILLED, POWERED_OFF, JOINS };
-
 const struct generate_fault generate_faults[GENERATE_FAULTS] = {
-    {"worker-killed", "One worker is killed.", "a worker is killed"},
+    {"worker-killed", "One worker is killed.", "a worker is killed", "kill",
+     "fault: worker-kill, on: random of workers", .outcome = RESTARTS},
     {"worker-hangs", "One worker is stopped for ten seconds, and then goes on.",
-     "a worker hangs for 10 s"},
+     "a worker hangs for 10 s", "hang", "fault: worker-hang, on: random of workers, for: 10s",
+     .lasts_ns = 10000000000},
     {"node-killed", "Every process of one node dies at once; its peers see a FIN or a RST.",
-     "a node is killed"},
+     "a node is killed", "loss", "fault: node-kill, on: n%", .outcome = LOSES_NODE},
     {"node-powered-off", "One node loses its power; its peers hear nothing more.",
-     "a node loses power"},
-    {"node-joins", "A node is switched on while the others train.", "a node joins"},
+     "a node loses power", "dark", "fault: node-poweroff, on: n%", .outcome = LOSES_NODE},
+    {"node-joins", "A node is switched on while the others train.", "a node joins", "join",
+     "fault: node-start, on: n%", .outcome = TAKES_NODE},
 };
+
+bool generate_has(const char *fault) {
+    bool has = false;
+    for (int i = 0; i < GENERATE_FAULTS; i++) {
+        const char *name = generate_faults[i].entry + strlen("fault: ");
+        size_t len = strcspn(name, ",");
+        has |= strncmp(name, fault, len) == 0 && !fault[len];
+    }
+    return has;
+}
 
 /* ---- when ---- */
 
@@ -97,31 +108,25 @@ static void put_when(const struct generate_moment *m, struct buf *out) {
         buf_printf(out, "{time: %" PRId64 "ms}", m->time_ns / 1000000);
 }
 
-void generate_timeline(int fault, const struct generated *d, const struct generate_moment *m,
-                       const char *indent, struct buf *out) {
-    static const char *const lines[GENERATE_FAULTS] = {
-        "fault: worker-kill, on: random of workers",
-        "fault: worker-hang, on: random of workers, for: 10s",
-        "fault: node-kill, on: n%d",
-        "fault: node-poweroff, on: n%d",
-        "fault: node-start, on: n%d",
-    };
-    static const char *const ids[GENERATE_FAULTS] = {"kill", "hang", "loss", "dark", "join"};
-    bool node = fault == NODE_KILLED || fault == POWERED_OFF;
+void generate_timeline(const struct generate_fault *f, const struct generated *d,
+                       const struct generate_moment *m, const char *indent, struct buf *out) {
     /* The last one: with torchrun the store is on n0. */
-    int target = fault == JOINS && d->spare ? d->nodes : d->nodes - 1;
-    buf_printf(out, "%s- {id: %s, when: ", indent, ids[fault]);
-    put_when(m, out);
+    int target = f->outcome == TAKES_NODE && d->spare ? d->nodes : d->nodes - 1;
+    buf_printf(out, "%s- {id: %s, when: ", indent, f->id);
+    if (f->when)
+        buf_puts(out, f->when);
+    else
+        put_when(m, out);
     buf_puts(out, ", ");
-    for (const char *p = lines[fault]; *p; p++)
-        if (*p == '%')
-            buf_printf(out, "%d", target), p++;
+    for (const char *p = f->entry; *p; p++)
+        if (*p == '%' && p > f->entry && p[-1] == 'n') /* else it is a share */
+            buf_printf(out, "%d", target);
         else
             buf_putc(out, *p);
     buf_puts(out, "}\n");
-    if (node && d->spare)
+    if (f->outcome == LOSES_NODE && d->spare)
         buf_printf(out, "%s- {id: spare, when: {after: %s}, fault: node-start, on: n%d}\n", indent,
-                   ids[fault], d->nodes);
+                   f->id, d->nodes);
 }
 
 /* ---- what must come of it ---- */
@@ -135,18 +140,18 @@ static void add_world(struct expect *e, int *sizes, int n, bool ends) {
 
 /* What rankrun promises. Of others only what torchrun does promise: that workers which fail are
  * started again, and that a node which joins is taken in. */
-static void expect_of(int fault, const struct generated *d, bool less_promised, int max_restarts,
-                      int *sizes, struct expect *e) {
+static void expect_of(enum generate_outcome o, const struct generated *d, bool less_promised,
+                      int max_restarts, int *sizes, struct expect *e) {
     int whole = d->nodes * d->workers, less = whole - d->workers;
     sizes[0] = sizes[1] = whole;
-    if (fault == KILLED && !max_restarts) {
+    if ((o == RESTARTS || o == MAY_RESTART) && !max_restarts) {
         e->outcome = OUTCOME_FAILED;
-    } else if (fault == KILLED) {
+    } else if (o == RESTARTS) {
         add_world(e, sizes, less_promised ? 1 : 2, less_promised);
-    } else if (fault == JOINS) {
+    } else if (o == TAKES_NODE) {
         sizes[0] = d->spare || less_promised ? whole : less;
         add_world(e, sizes, d->spare || less_promised ? 1 : 2, less_promised);
-    } else if (fault != HANGS && !less_promised) {
+    } else if (o == LOSES_NODE && !less_promised) {
         sizes[0] = d->spare ? whole : less;
         add_world(e, sizes, 1, true);
     }
@@ -175,37 +180,37 @@ static void limits_of(const struct generate_run *r, bool torchrun, struct limits
         l->grace_ns = 30 * second;
 }
 
-void generate_scenario(int fault, const struct generated *d, const struct scenario *base,
-                       const struct generate_run *r, const struct generate_moment *m,
-                       struct buf *out) {
+void generate_scenario(const struct generate_fault *f, const struct generated *d,
+                       const struct scenario *base, const struct generate_run *r,
+                       const struct generate_moment *m, struct buf *out) {
     struct scenario s = *base;
     int sizes[2];
-    s.name = generate_faults[fault].name;
-    s.about = generate_faults[fault].about;
+    s.name = f->name;
+    s.about = f->about;
     s.timeline_n = 0;
-    s.cluster.start = fault == JOINS && !d->spare ? d->nodes - 1 : d->nodes;
+    s.cluster.start = f->outcome == TAKES_NODE && !d->spare ? d->nodes - 1 : d->nodes;
     bool strict = str_eq(s.job.launcher, "rankrun") && !s.torchrun_semantics;
     if (!s.expect.has_world_sizes)
-        expect_of(fault, d, !strict, s.job.max_restarts, sizes, &s.expect);
+        expect_of(f->outcome, d, !strict, s.job.max_restarts, sizes, &s.expect);
     limits_of(r, s.torchrun_semantics, &s.limits);
     scenario_print(&s, out);
     buf_puts(out, "timeline:\n");
-    generate_timeline(fault, d, m, "  ", out);
+    generate_timeline(f, d, m, "  ", out);
 }
 
 /* ---- what it takes ---- */
 
-struct generate_cost generate_cost(int fault, const struct scenario *base,
+struct generate_cost generate_cost(const struct generate_fault *f, const struct scenario *base,
                                    const struct generate_run *r) {
     int64_t whole = r->start_ns + r->train_ns;
     int64_t soon_ns = r->start_ns + work_of(r) / STEPS_OF * STEPS_SHARE;
     int64_t again_ns = r->start_ns + work_of(r) / TIME_OF * TIME_SHARE;
-    bool lost = fault == NODE_KILLED || fault == POWERED_OFF;
+    bool lost = f->outcome == LOSES_NODE;
     struct limits limits = base->limits;
     limits_of(r, base->torchrun_semantics, &limits);
     struct generate_cost c = {
         .least_ns = soon_ns,
-        .usual_ns = fault == HANGS ? whole + 10 * second : whole + again_ns,
+        .usual_ns = f->outcome == COMES_BACK ? whole + f->lasts_ns : whole + again_ns,
         .most_ns = limits.total_ns,
     };
     c.long_ns = lost && base->torchrun_semantics ? c.usual_ns + torchrun_exit_ns : c.usual_ns;
@@ -254,10 +259,11 @@ static const char *too_late_for_rankrun(struct arena *a, const struct job_spec *
                         admit_s, left_s);
 }
 
-const char *generate_why_not(struct arena *a, int fault, const struct generated *d,
-                             const struct scenario *base, const struct generate_run *r) {
+const char *generate_why_not(struct arena *a, const struct generate_fault *f,
+                             const struct generated *d, const struct scenario *base,
+                             const struct generate_run *r) {
     double left_s = (double)work_of(r) / 1e9 / 2, start_s = (double)r->start_ns / 1e9;
-    if (fault != JOINS)
+    if (f->outcome != TAKES_NODE)
         return NULL;
     if (base->torchrun_semantics)
         return too_late_for_torchrun(a, d, start_s, left_s);

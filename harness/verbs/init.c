@@ -150,10 +150,10 @@ static void put_moment(const struct moment *m, struct buf *out) {
 static void put_timeline(const struct generated *d, const struct moment *m, struct buf *out) {
     put_moment(m, out);
     buf_puts(out, "timeline:\n");
-    generate_timeline(0, d, &m->at, "  ", out);
+    generate_timeline(&generate_faults[0], d, &m->at, "  ", out);
     buf_puts(out, "# Others, instead or besides (`after: ID` puts one behind another):\n");
     for (int i = 1; i < GENERATE_FAULTS; i++)
-        generate_timeline(i, d, &m->at, "#  ", out);
+        generate_timeline(&generate_faults[i], d, &m->at, "#  ", out);
     if (!d->spare)
         buf_printf(out,
                    "#    (a node that joins must be off before: cluster: {nodes: %d, start: %d})\n",

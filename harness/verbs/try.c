@@ -1,4 +1,4 @@
-/* Runs a typed command once without faults, then with each of five. */
+/* Runs a typed command once without faults, then with each of five, and of those asked for besides. */
 #include "harness/verbs/trying.h"
 
 #include "base/mem.h"
@@ -19,6 +19,8 @@ static void say_plan(const struct trying *t) {
     announcement_plan(&(struct announcement){.generated = &t->typed.generated,
                                              .base = t->base,
                                              .plan = t->plan,
+                                             .faults = t->faults,
+                                             .n = t->n,
                                              .dir = t->dir.path,
                                              .budget = t->budget,
                                              .not_undone = &t->not_undone});
@@ -37,6 +39,8 @@ static const struct verb_option options[] = {
     {"--isolation", "KIND", "how nodes are kept apart: auto, namespaces or processes"},
     {"--nodes", "N", "emulated nodes (default: as the command says, or 2)"},
     {"--workers", "N", "workers on each node (default: as the command says, or 1)"},
+    {"--also", "A,B,...",
+     "besides the five, a run with each of these faults (list faults), of a family, or of all"},
     {"--budget", "TIME", "end after this with what there is (default: 5m); the rest is named"},
     {"--limit", "NAME=TIME", "start=15m, stall=5m, total=2h: how long things may take in a run"},
     {"--set", "KEY=VALUE", "a value of the scenarios, job.checkpoint.dir=ckpt; may be repeated"},
@@ -85,7 +89,10 @@ static int take_options(struct trying *t, const struct arguments *a) {
                                       .until_ns = clock_monotonic_ns() + budget_ns,
                                       .brief = true};
     take_sets(t, a);
-    return 0;
+    const char **also = arguments_all(a, "--also");
+    r = trying_also(t, also);
+    free(also);
+    return r;
 }
 
 /* ---- scenarios ---- */
@@ -158,10 +165,11 @@ static int write_faults(struct trying *t) {
     int code = 0;
     t->limited = *t->base;
     forget_limits(t, &t->limited.limits);
-    for (int i = 0; i < GENERATE_FAULTS && code == 0; i++) {
+    for (int i = 0; i < t->n && code == 0; i++) {
         buf_clear(&text);
-        generate_scenario(i, &t->typed.generated, &t->limited, &t->run, &t->moment, &text);
-        t->files[i] = (struct job){.file = write_scenario(t, generate_faults[i].name, &text, &err),
+        generate_scenario(&t->faults[i], &t->typed.generated, &t->limited, &t->run, &t->moment,
+                          &text);
+        t->files[i] = (struct job){.file = write_scenario(t, t->faults[i].name, &text, &err),
                                    .seed = t->seed};
         t->files[i].code = -1;
         if (!t->files[i].file)
@@ -235,12 +243,11 @@ static int report(struct trying *t) {
 }
 
 static int exit_code_of(const struct trying *t) {
-    int codes[GENERATE_FAULTS];
-    size_t n = 0;
-    for (int i = 0; i < GENERATE_FAULTS; i++)
+    BUF_FINI struct buf codes = {0};
+    for (int i = 0; i < t->n; i++)
         if (t->files[i].code >= 0)
-            codes[n++] = t->files[i].code;
-    return suite_exit_code(codes, n);
+            buf_put(&codes, &t->files[i].code, sizeof(t->files[i].code));
+    return suite_exit_code((const int *)(const void *)codes.data, codes.len / sizeof(int));
 }
 
 static void say_interrupted(void) {
@@ -263,7 +270,7 @@ static int try_it(struct trying *t, const struct arguments *a) {
         (struct overview){.title = arena_printf(&t->arena, "try %s", t->typed.command.name),
                           .command = arena_strdup(&t->arena, buf_str(&command)),
                           .rows = t->rows,
-                          .rows_n = 1 + GENERATE_FAULTS};
+                          .rows_n = 1 + (size_t)t->n};
     code = run_control(t);
     if (code == EXIT_INTERRUPTED)
         say_interrupted();

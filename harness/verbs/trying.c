@@ -156,27 +156,27 @@ static void on_ended(void *arg, struct job *j) {
 static void run_side_by_side(struct trying *t) {
     struct err err = {0};
     const char *more[] = {"--out", t->dir.path, t->suite.keep ? "--keep" : NULL, NULL};
-    for (int i = 0; i < GENERATE_FAULTS; i++)
+    for (int i = 0; i < t->n; i++)
         t->files[i].alone = !t->moment.by_step;
     struct jobs_spec spec = {.at_once = (int)t->jobs,
                              .options = more,
                              .until_ns = t->suite.until_ns,
                              .ended = on_ended,
                              .arg = t};
-    if (jobs_run(t->files, GENERATE_FAULTS, &spec, &err) < 0)
+    if (jobs_run(t->files, (size_t)t->n, &spec, &err) < 0)
         fprintf(stderr, "rankquake try: %s\n", err.msg);
-    for (int i = 0; i < GENERATE_FAULTS && !trying_left_ns(t); i++)
+    for (int i = 0; i < t->n && !trying_left_ns(t); i++)
         if (t->files[i].code < 0) {
             leave_out(t, i);
             read_row(t, i);
         }
 }
 
-/* Four more of the same would teach nothing. */
+/* More of the same would teach nothing. */
 static bool stop_after(struct trying *t, int i) {
     if (!t->rows[1 + i].over_before)
         return false;
-    for (int k = 0; k < GENERATE_FAULTS; k++)
+    for (int k = 0; k < t->n; k++)
         if (t->files[k].code < 0)
             t->rows[1 + k].exit_code = EXIT_INCONCLUSIVE;
     announcement_say("the others are not run: they would be over before their time as well");
@@ -189,9 +189,9 @@ static bool may_be_long(const struct trying *t, int i) {
 }
 
 static void run_one_by_one(struct trying *t) {
-    for (int k = 0; k < 2 * GENERATE_FAULTS; k++) {
-        int i = k % GENERATE_FAULTS;
-        if (may_be_long(t, i) != (k >= GENERATE_FAULTS))
+    for (int k = 0; k < 2 * t->n; k++) {
+        int i = k % t->n;
+        if (may_be_long(t, i) != (k >= t->n))
             continue;
         if (t->files[i].code < 0 && trying_left_ns(t) < t->costs[i].least_ns)
             leave_out(t, i);
@@ -207,10 +207,12 @@ static void say_costs(struct trying *t) {
     struct announcement_costs c = {.launcher = t->base->job.launcher,
                                    .budget = t->budget,
                                    .v = t->costs,
+                                   .faults = t->faults,
+                                   .n = t->n,
                                    .left_ns = trying_left_ns(t)};
     int64_t longest_ns = 0;
-    for (int i = 0; i < GENERATE_FAULTS; i++) {
-        t->costs[i] = t->files[i].code < 0 ? generate_cost(i, &t->limited, &t->run)
+    for (int i = 0; i < t->n; i++) {
+        t->costs[i] = t->files[i].code < 0 ? generate_cost(&t->faults[i], &t->limited, &t->run)
                                            : (struct generate_cost){0};
         c.all_ns += t->costs[i].long_ns;
         longest_ns = t->costs[i].long_ns > longest_ns ? t->costs[i].long_ns : longest_ns;
@@ -222,14 +224,15 @@ static void say_costs(struct trying *t) {
 }
 
 void trying_disturb(struct trying *t) {
-    for (int i = 0; i < GENERATE_FAULTS; i++) {
-        t->rows[1 + i] = trying_row(generate_faults[i].name, EXIT_INTERRUPTED);
+    for (int i = 0; i < t->n; i++) {
+        t->rows[1 + i] = trying_row(t->faults[i].name, EXIT_INTERRUPTED);
         str_copy(t->rows[1 + i].what, sizeof(t->rows[1 + i].what), "not run");
     }
     t->suite.out = t->dir.path;
     t->suite.fresh = false;
-    for (int i = 0; i < GENERATE_FAULTS; i++) {
-        const char *why = generate_why_not(&t->arena, i, &t->typed.generated, t->base, &t->run);
+    for (int i = 0; i < t->n; i++) {
+        const char *why =
+            generate_why_not(&t->arena, &t->faults[i], &t->typed.generated, t->base, &t->run);
         if (!why)
             continue;
         skip(t, i, why);

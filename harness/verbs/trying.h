@@ -22,15 +22,20 @@ struct trying {
     struct control control;
     struct generate_run run;
     struct generate_moment moment;
-    struct scenario limited; /* base with those limits only that were asked for */
-    struct generate_cost costs[GENERATE_FAULTS];
-    struct job files[GENERATE_FAULTS];
+    struct scenario limited;       /* base with those limits only that were asked for */
+    struct generate_fault *faults; /* the five, and those of --also */
+    int n;
+    struct generate_cost *costs; /* of each fault, as files */
+    struct job *files;
     struct overview overview;
-    struct overview_row rows[1 + GENERATE_FAULTS];
+    struct overview_row *rows; /* 1 + n */
 };
 
 /* Of the budget; 0: it is spent. */
 int64_t trying_left_ns(const struct trying *t);
+/* Fills faults from what --also says, NULL-ended: names, families and all, with commas between.
+ * Returns 0, or EXIT_USAGE_ERROR after saying what is wrong. */
+int trying_also(struct trying *t, const char *const *also);
 /* The code of what could not be judged, as --strict has it. */
 int trying_soft(const struct trying *t, int code);
 /* A row without figures. */

@@ -27,7 +27,7 @@ expect() { # expect WHAT CODE TEXT COMMAND...
 # ---- in the background: the example of the help, which reports its steps, so that faults hit one of them
 # and runs go side by side (a job that reports none is tried in tests/soak/try-shell.sh) ----
 read -ra example <<<"$("$rq" help try | sed -n 's/^example: rankquake //p')"
-timeout 200 "$rq" try --jobs 5 --out example-runs "${example[@]:1}" >example 2>&1 </dev/null &
+timeout 200 "$rq" try --jobs 5 --also node-leave,net-delay --out example-runs "${example[@]:1}" >example 2>&1 </dev/null &
 example_pid=$!
 
 # ---- and a job that does not come back after its first fault: the budget ends it ----
@@ -79,6 +79,11 @@ expect 'a job that fails' 3 'the job failed in the control run' "$rq" try -- \
 grep -q 'with status 3; it was not started again' said || fail 'a job that fails: not said which worker'
 expect 'a wrong expression' 64 'rankquake try: --observe step: ' "$rq" try --observe step='step ([0-9+' -- sh -c true
 
+expect 'a fault that is not there' 64 'did you mean "net-delay"?' "$rq" try --also node-leave,net-dely -- true
+expect 'a family that is not there' 64 '`rankquake list faults` names them' "$rq" try --also everything-else -- true
+expect 'a fault twice, by its family too' 2 'runs with one fault each: ' "$rq" try --also node,node-leave -- true
+[ "$(grep -o node-leave said | wc -l)" = 1 ] || fail 'a fault twice, by its family too: it is not tried once'
+
 # ---- a job that leaves what the next run goes on from, and is not undone: told once ----
 cat >left.sh <<'END'
 for i in 1 2 3 4 5 6; do [ -e left-$RANK ] || sleep 0.5; done
@@ -129,7 +134,9 @@ cp example said
 [ $rc = 0 ] || fail "the example: exit $rc"
 said | grep -q 'each fault strikes at step' || fail 'the example: not hit at a step'
 page=$(echo example-runs/try-*/index.html)
-for name in 'control run' worker-killed worker-hangs node-killed node-powered-off node-joins; do
+said | grep -q 'then 7 runs with one fault each: .*; node-leave; net-delay ' || fail 'the example: not said which seven'
+said | grep -q -- '- net-delay: about .* - node-leave: about\|- node-leave: about .* - net-delay: about' || fail 'the example: not said what --also costs'
+for name in 'control run' worker-killed worker-hangs node-killed node-powered-off node-joins node-leave net-delay; do
     grep -q "^+ $name  *passed" said || fail "the example: no passed $name"
     link=$(sed -n "s/.*href=\"\([^\"]*\)\">$name<.*/\1/p" "$page")
     [ -n "$link" ] && [ -f "${page%/*}/$link" ] || fail "the page does not lead to $name: $link"

@@ -3,6 +3,7 @@
 #include "harness/scenario/generate.h"
 
 #include "base/str.h"
+#include "faults/fault.h"
 #include "harness/plan/plan.h"
 #include "tests/harness/scenario/scratch.h"
 
@@ -79,7 +80,8 @@ static void test_every_scenario_of_every_command_loads_and_can_be_planned(void *
             struct buf text = {0};
             struct scratch x;
             assert_true(generate_moment(runs[k % 2], &m, NULL));
-            generate_scenario((int)k / 2, &t.generated, base.s, runs[k % 2], &m, &text);
+            generate_scenario(&generate_faults[k / 2], &t.generated, base.s, runs[k % 2], &m,
+                              &text);
             scratch_load(&x, buf_str(&text));
             assert_plans(&x, buf_str(&text));
             assert_string_equal(x.s->name, generate_faults[k / 2].name);
@@ -88,6 +90,75 @@ static void test_every_scenario_of_every_command_loads_and_can_be_planned(void *
         }
         scratch_drop(&base);
         arena_fini(&t.arena);
+    }
+}
+
+/* By its own example, whatever job it is: the example's nodes and ranks may not be there. */
+static void test_every_fault_makes_a_disaster_of_a_command(void **state) {
+    (void)state;
+    struct generate_moment m;
+    assert_true(generate_moment(&steps, &m, NULL));
+    for (size_t i = 1; i <= 4; i += 3) { /* two nodes, and three with a spare one */
+        struct tried t = make(typed[i], NULL);
+        struct scratch base;
+        load_base(&t, &base);
+        for (size_t k = 0; faults[k]; k++) {
+            const struct generate_known known = {faults[k]->name, faults[k]->summary,
+                                                 faults[k]->example, faults[k]->effects};
+            struct generate_fault f = generate_also(&t.arena, &known);
+            struct buf text = {0};
+            struct scratch x;
+            generate_scenario(&f, &t.generated, base.s, &steps, &m, &text);
+            scratch_load(&x, buf_str(&text));
+            assert_plans(&x, buf_str(&text));
+            assert_string_equal(x.s->name, faults[k]->name);
+            assert_string_equal(x.s->timeline[0].fault, faults[k]->name);
+            bool lasting = fault_has(faults[k], EFFECT_LASTING);
+            assert_true(lasting == (x.s->timeline[0].for_ns || x.s->timeline[0].until));
+            buf_fini(&text);
+            scratch_drop(&x);
+        }
+        scratch_drop(&base);
+        arena_fini(&t.arena);
+    }
+}
+
+static void test_a_disaster_that_is_asked_for_follows_from_what_the_fault_does(void **state) {
+    (void)state;
+    static const struct {
+        unsigned effects;
+        const char *example, *entry, *when;
+        enum generate_outcome outcome;
+        int64_t lasts_ns;
+    } rows[] = {
+        {EFFECT_ENDS_NODE | EFFECT_SILENT, "{when: {step: 20}, fault: x, on: n2}",
+         "fault: x, on: n%", NULL, LOSES_NODE, 0},
+        {EFFECT_ASKS_TO_LEAVE, "{when: {time: 2s}, fault: x, on: n0, with: {share: 5%, a: 'b c'}}",
+         "fault: x, on: n%, with: {share: \"5%\", a: \"b c\"}", NULL, LOSES_NODE, 0},
+        {EFFECT_ENDS_WORKER, "{when: {step: 20}, fault: x, on: rank 1}",
+         "fault: x, on: random of workers", NULL, MAY_RESTART, 0},
+        {EFFECT_SLOWS | EFFECT_LASTING, "{when: {step: 20}, fault: x, on: n2/0, for: 3s}",
+         "fault: x, on: random of workers, for: 3s", NULL, COMES_BACK, 3000000000},
+        {EFFECT_SLOWS | EFFECT_LASTING, "{when: {phase: start}, fault: x, on: store}",
+         "fault: x, on: store, for: 10s", "{phase: start}", COMES_BACK, 10000000000},
+        {EFFECT_ENDS_NODE, "{when: {step: 20}, fault: x, on: store}", "fault: x, on: store", NULL,
+         COMES_BACK, 0},
+        {EFFECT_ENDS_NODE | EFFECT_STARTS_NODE, "{when: {step: 20}, fault: x, on: n1}",
+         "fault: x, on: n%", NULL, COMES_BACK, 0},
+        {EFFECT_STARTS_NODE, "{when: {step: 20}, fault: x, on: n3}", "fault: x, on: n%", NULL,
+         TAKES_NODE, 0},
+        {EFFECT_PARTS_NETWORK | EFFECT_LASTING,
+         "{when: {step: 20}, fault: x, with: {groups: 'n0|n1', planes: data}, for: 1s}",
+         "fault: x, on: n%, with: {planes: data}, for: 1s", NULL, COMES_BACK, 1000000000},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        ARENA_FINI struct arena a = {0};
+        const struct generate_known k = {"x", "about x", rows[i].example, rows[i].effects};
+        struct generate_fault f = generate_also(&a, &k);
+        assert_string_equal(f.entry, rows[i].entry);
+        assert_true(str_eq(f.when, rows[i].when));
+        assert_int_equal(f.outcome, rows[i].outcome);
+        assert_int_equal(f.lasts_ns, rows[i].lasts_ns);
     }
 }
 
@@ -258,7 +329,7 @@ static void test_limits_follow_unless_they_are_given(void **state) {
     load_base(&t, &base);
     generate_moment(&silent, &m, NULL);
     base.s->limits = (struct limits){.stall_ns = 5000000000};
-    generate_scenario(0, &t.generated, base.s, &silent, &m, &text);
+    generate_scenario(&generate_faults[0], &t.generated, base.s, &silent, &m, &text);
     scratch_load(&x, buf_str(&text));
     assert_int_equal(x.s->limits.start_ns / 1000000000, 60 + 4 * 700);
     assert_int_equal(x.s->limits.stall_ns / 1000000000, 5);
@@ -277,8 +348,8 @@ static void test_what_each_costs_is_known_before(void **state) {
     struct generate_run r = {
         .first_step = -1, .last_step = -1, .start_ns = 2 * s, .train_ns = 10 * s};
     for (int i = 0; i < GENERATE_FAULTS; i++) {
-        struct generate_cost a = generate_cost(i, &rankrun, &r),
-                             b = generate_cost(i, &torchrun, &r);
+        struct generate_cost a = generate_cost(&generate_faults[i], &rankrun, &r),
+                             b = generate_cost(&generate_faults[i], &torchrun, &r);
         bool lost = strstr(generate_faults[i].about, "One node loses") ||
                     strstr(generate_faults[i].about, "of one node");
         assert_int_equal(a.least_ns, 6 * s);
@@ -290,7 +361,7 @@ static void test_what_each_costs_is_known_before(void **state) {
     }
     torchrun.limits.total_ns = 60 * s;
     for (int i = 0; i < GENERATE_FAULTS; i++)
-        assert_true(generate_cost(i, &torchrun, &r).long_ns <= 60 * s);
+        assert_true(generate_cost(&generate_faults[i], &torchrun, &r).long_ns <= 60 * s);
 }
 
 static void test_a_node_that_would_come_too_late_is_not_tried(void **state) {
@@ -298,12 +369,14 @@ static void test_a_node_that_would_come_too_late_is_not_tried(void **state) {
     struct tried t = make("torchrun --monitor-interval 2 --nnodes 1:3 t.py", NULL);
     struct scenario torchrun = {.torchrun_semantics = true};
     struct generate_run r = {.start_ns = 8000000000, .train_ns = 20000000000};
-    const char *why = generate_why_not(&t.arena, GENERATE_FAULTS - 1, &t.generated, &torchrun, &r);
+    const char *why = generate_why_not(&t.arena, &generate_faults[GENERATE_FAULTS - 1],
+                                       &t.generated, &torchrun, &r);
     assert_non_null(why);
     assert_non_null(strstr(why, "some 8 s to start and is looked for every 2 s"));
-    assert_null(generate_why_not(&t.arena, 0, &t.generated, &torchrun, &r));
+    assert_null(generate_why_not(&t.arena, &generate_faults[0], &t.generated, &torchrun, &r));
     r.train_ns *= 2;
-    assert_null(generate_why_not(&t.arena, GENERATE_FAULTS - 1, &t.generated, &torchrun, &r));
+    assert_null(generate_why_not(&t.arena, &generate_faults[GENERATE_FAULTS - 1], &t.generated,
+                                 &torchrun, &r));
     arena_fini(&t.arena);
 }
 
@@ -314,16 +387,19 @@ static void test_a_node_that_rankrun_would_not_take_in_before_the_end_is_not_tri
     const struct pair fast = {.key = "profile", .value = "fast"};
     struct scenario s = {.job = {.launcher = "rankrun"}};
     struct generate_run r = {.start_ns = 100000000, .train_ns = 1900000000};
-    const char *why = generate_why_not(&t.arena, GENERATE_FAULTS - 1, &t.generated, &s, &r);
+    const char *why =
+        generate_why_not(&t.arena, &generate_faults[GENERATE_FAULTS - 1], &t.generated, &s, &r);
     assert_non_null(why);
     assert_non_null(strstr(why, "after 1 s of quiet, and the job would end 0.9 s later"));
-    assert_null(generate_why_not(&t.arena, 0, &t.generated, &s, &r));
+    assert_null(generate_why_not(&t.arena, &generate_faults[0], &t.generated, &s, &r));
     s.job.rdzv_conf = &fast;
     s.job.rdzv_conf_n = 1;
-    assert_null(generate_why_not(&t.arena, GENERATE_FAULTS - 1, &t.generated, &s, &r));
+    assert_null(
+        generate_why_not(&t.arena, &generate_faults[GENERATE_FAULTS - 1], &t.generated, &s, &r));
     s.job.rdzv_conf_n = 0;
     r.train_ns = 8000000000;
-    assert_null(generate_why_not(&t.arena, GENERATE_FAULTS - 1, &t.generated, &s, &r));
+    assert_null(
+        generate_why_not(&t.arena, &generate_faults[GENERATE_FAULTS - 1], &t.generated, &s, &r));
     arena_fini(&t.arena);
 }
 
@@ -377,6 +453,8 @@ static void test_a_set_that_fits_nowhere_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_scenario_of_every_command_loads_and_can_be_planned),
+        cmocka_unit_test(test_every_fault_makes_a_disaster_of_a_command),
+        cmocka_unit_test(test_a_disaster_that_is_asked_for_follows_from_what_the_fault_does),
         cmocka_unit_test(test_the_words_of_the_command_come_back),
         cmocka_unit_test(test_so_many_nodes_that_one_can_be_lost),
         cmocka_unit_test(test_a_spare_node_is_off_until_it_is_needed),
