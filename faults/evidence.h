@@ -1,5 +1,6 @@
 /* evidence: the table of what can show that a fault was felt. One line a kind, alphabetical;
  * fault.h makes the names of it, and harness/run/evidence/ has a file for each. */
+X(agent_back)
 X(agent_start)
 X(child_ended)
 X(connections_blocked)

@@ -46,6 +46,14 @@ struct fault_args { /* `with:` of the scenario; strings as written, validated ag
     uint64_t seed;
 };
 
+/* What of a fault may depend on its arguments. */
+struct fault_course {
+    unsigned effects, needs, evidence;
+    int64_t lasts_ns; /* after which it is undone by itself; 0: it is not */
+    int64_t every_ns; /* from one time that it comes to the next, where it comes several times */
+    int times;        /* how often it comes to whom it has struck, 1 at least */
+};
+
 struct fault {
     const char *name, *summary;
     unsigned effects; /* EFFECT_*; LASTING: ends with recover, else there is nothing to undo */
@@ -59,6 +67,8 @@ struct fault {
     const char *example;              /* an entry of a timeline, for explain */
     /* What is wrong with the arguments, found before anything is done. NULL: nothing can be. */
     int (*check)(const struct fault_args *a, struct err *err);
+    /* Changes what differs with these arguments from what is said above. NULL: nothing does. */
+    void (*course)(const struct fault_args *a, struct fault_course *ret);
     /* EVIDENCE(signal_taken): that of the signal that was sent. EVIDENCE(target_exit): the wait
      * status that a target has which this fault ended, -1: any. Else an end of its own, later,
      * would pass for evidence. NULL: any. */
@@ -71,6 +81,11 @@ struct fault {
 
 static inline bool fault_has(const struct fault *f, unsigned effects) {
     return f->effects & effects; /* any of these */
+}
+struct fault_course fault_course(const struct fault *f, const struct fault_args *a);
+/* A node that it ends is on again when it is undone. */
+static inline bool fault_returns_node(const struct fault *f) {
+    return fault_has(f, EFFECT_ENDS_NODE) && fault_has(f, EFFECT_LASTING);
 }
 const struct fault *fault_find(const char *name); /* NULL: no such fault */
 /* "process", "node" or "network": what it is done to, and the folder that its file is in. */

@@ -22,6 +22,14 @@ const struct fault *fault_find(const char *name) {
     return NULL;
 }
 
+struct fault_course fault_course(const struct fault *f, const struct fault_args *a) {
+    struct fault_course c = {
+        .effects = f->effects, .needs = f->needs, .evidence = f->evidence, .times = 1};
+    if (f->course)
+        f->course(a, &c);
+    return c;
+}
+
 const char *fault_family(const struct fault *f) {
     return str_starts(f->name, "net-")    ? "network"
            : str_starts(f->name, "node-") ? "node"

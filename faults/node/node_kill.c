@@ -1,9 +1,8 @@
 /* Kills every process of a node; the node's kernel goes on. */
-#include "faults/fault.h"
+#include "faults/node/power.h"
 
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
-    int r = t->ops->kill(t->node, err);
-    return r ? r : target_wait_end(t, err);
+    return power_off(t, false, err);
 }
 
 const struct fault fault_node_kill = {

@@ -1,16 +1,8 @@
 /* Silences a node on the wire and then kills it, so that nobody hears it die. */
-#include "faults/fault.h"
+#include "faults/node/power.h"
 
-/* The order matters. Killed before it is silent, the node is still heard: the kernel sends a
- * FIN for every socket. And sockets whose owners died in silence would repeat their last words for
- * minutes and keep the node's network alive: they are destroyed. */
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
-    int r = t->ops->silence(t->node, true, err);
-    if (r == 0)
-        r = t->ops->kill(t->node, err);
-    if (r == 0)
-        r = target_wait_end(t, err);
-    return r ? r : t->ops->destroy_sockets(t->node, err);
+    return power_off(t, true, err);
 }
 
 const struct fault fault_node_poweroff = {

@@ -233,9 +233,11 @@ void cut_count(struct cut *k) {
 }
 
 bool cut_is_planned(const struct cluster *c) {
-    for (size_t i = 0; i < c->plan->entries_n; i++)
-        if (c->plan->entries[i].fault && c->plan->entries[i].fault->needs & FAULT_NEEDS_SILENCE)
+    for (size_t i = 0; i < c->plan->entries_n; i++) {
+        const struct planned_entry *pa = &c->plan->entries[i];
+        if (pa->fault && fault_course(pa->fault, &pa->args).needs & FAULT_NEEDS_SILENCE)
             return true;
+    }
     return false;
 }
 

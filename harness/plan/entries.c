@@ -17,6 +17,11 @@ static bool is_start(const struct timeline_entry *a) {
     return fault_effects(a->fault) & EFFECT_STARTS_NODE;
 }
 
+static bool comes_back(const struct timeline_entry *a) {
+    const struct fault *f = a->fault ? fault_find(a->fault) : NULL;
+    return f && fault_returns_node(f);
+}
+
 /* Of a node of the job: the store's is on from the beginning, whoever has it. */
 static bool is_join(const struct timeline_entry *a) {
     return is_start(a) && a->on.what != TARGET_STORES;
@@ -208,8 +213,8 @@ static void check_still_there(struct checker *c, const struct timeline_entry *a)
         return;
     for (const struct timeline_entry *b = c->s->timeline; b < a; b++) {
         const struct fault *f = c->plan->entries[b - c->s->timeline].fault;
-        if (!f || !fault_has(f, EFFECTS_TAKE_AGENT) || !same_target(&a->on, &b->on) ||
-            !surely_follows(c->s, a, b))
+        if (!f || !fault_has(f, EFFECTS_TAKE_AGENT) || fault_returns_node(f) ||
+            !same_target(&a->on, &b->on) || !surely_follows(c->s, a, b))
             continue;
         diagnostics_add(c->d, a->on.place,
                         "nothing is left to hit: %s (%s) has ended %s by then, and no node-start "
@@ -375,24 +380,33 @@ static void check_lasting(struct checker *c, const struct planned_entry *pa) {
     } else if ((a->for_ns || a->until) && !fault_has(pa->fault, EFFECT_LASTING)) {
         diagnostics_add(c->d, a->until ? a->until->place : a->place, "%s: %s does not last: %s",
                         a->until ? "until" : "for", a->fault, pa->fault->undo);
+    } else if ((a->for_ns || a->until) && pa->fault->course) {
+        diagnostics_add(c->d, a->until ? a->until->place : a->place,
+                        "%s: %s says itself how long it lasts: %s", a->until ? "until" : "for",
+                        a->fault, pa->fault->undo);
     }
 }
 
 /* Agents come back when their node is switched on, and by nothing else. */
 static void check_sticky(struct checker *c, const struct planned_entry *pa) {
     const struct timeline_entry *a = pa->entry;
-    bool comes_back = false;
+    bool comes = false;
     if (!a->sticky)
         return;
     for (size_t i = 0; i < c->s->timeline_n; i++)
-        comes_back |= is_start(&c->s->timeline[i]);
-    if (is_start(a))
+        comes |= is_start(&c->s->timeline[i]) || comes_back(&c->s->timeline[i]);
+    if (comes_back(a))
+        diagnostics_add(c->d, a->place,
+                        "sticky: %s brings its node back itself, so this would never end; write "
+                        "times: or node-flap",
+                        a->fault);
+    else if (is_start(a))
         diagnostics_add(c->d, a->place,
                         "sticky: a node that comes back is on, so node-start has "
                         "nothing to do there");
     else if (fault_arg(&pa->args, "groups", NULL))
         diagnostics_add(c->d, a->place, "sticky: groups are no node that could come back; give on");
-    else if (!comes_back)
+    else if (!comes)
         diagnostics_add(c->d, a->place,
                         "sticky: no node-start brings a node back, so this would come once");
 }

@@ -13,7 +13,7 @@ static int check_faults(const struct plan *p, struct err *err) {
     struct err why;
     for (size_t i = 0; i < p->entries_n; i++) {
         const struct fault *f = p->entries[i].fault;
-        if (f && fault_needs_check(f->needs, &why) != 0)
+        if (f && fault_needs_check(fault_course(f, &p->entries[i].args).needs, &why) != 0)
             return err_say(err, -ENOTSUP, "%s (%s), with nodes that are processes: %s",
                            p->entries[i].entry->id, f->name, why.msg);
     }

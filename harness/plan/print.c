@@ -223,8 +223,9 @@ static void put_entry(const struct plan *p, const struct planned_entry *pa, stru
     if (!pa->fault)
         return;
     buf_printf(out, "      does    %s\n", pa->fault->summary);
-    if (pa->fault->needs)
-        buf_printf(out, "      needs   %s\n", fault_needs_text(pa->fault->needs));
+    unsigned needs = fault_course(pa->fault, &pa->args).needs;
+    if (needs)
+        buf_printf(out, "      needs   %s\n", fault_needs_text(needs));
     buf_printf(out, "      undo    %s", pa->fault->undo ? pa->fault->undo : "nothing to undo");
     if (a->for_ns) {
         buf_puts(out, ", after ");

@@ -29,7 +29,8 @@ static void record(struct engine *e, const struct record *r) {
         return;
     if (x->outcome_seen)
         timeline_heal_the_last(e);
-    if (!an_agent_runs(e) && !timeline_may_start_node(e))
+    bool returns = !x->outcome_seen && timeline_returns_node(e);
+    if (!an_agent_runs(e) && !timeline_may_start_node(e) && !returns)
         engine_end(e, "ended");
 }
 

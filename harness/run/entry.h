@@ -28,6 +28,7 @@ struct stuck {
 struct run_entry {
     struct timeline *owner;
     const struct planned_entry *plan;
+    struct fault_course course; /* of its fault, with its arguments */
     const struct timeline_entry *entry;
     struct run_entry *end; /* waits for its until; NULL: it has none */
     struct run_entry *of;  /* it is the end of that entry, and not in the file; NULL: it is */
@@ -46,11 +47,13 @@ struct run_entry {
     size_t bound_n, answers;
     struct stuck *stuck; /* of the first firing; NULL: not sticky, or not yet fired */
     size_t stuck_n;
+    int again_n;             /* it comes so often more to whom it has struck (course.times) */
+    bool again;              /* its time to do so has come, its targets may not be back yet */
     struct inquiry *inquiry; /* while it is asking */
     bool felt;               /* evidence of the newest firing is in */
     bool lasts;              /* in force and to be recovered */
     char error[200];
-    struct loop_source *time, *plus, *within, *until;
+    struct loop_source *time, *plus, *within, *until, *next;
 };
 
 /* A call that waits until the entry with this tag is in force. */
@@ -77,6 +80,7 @@ struct json_writer *entry_record(const struct run_entry *a, enum source s,
                                  const char *kind); /* id, n */
 void entry_fire(struct run_entry *a);
 void entry_fire_again(struct run_entry *a); /* a sticky one, if there is what it strikes */
+void entry_come_again(struct run_entry *a); /* the next of its times, if its targets are back */
 void entry_answered(struct run_entry *a, const char *error);
 void entry_told(struct run_entry *a, const char *node,
                 const char *why); /* whom it means; NULL: nobody */

@@ -3,13 +3,13 @@
 
 #include "harness/run/counting.h"
 
-static bool has(const struct fault *f, int kind) {
-    return f->evidence & 1U << kind;
+static bool has(const struct run_entry *a, int kind) {
+    return a->course.evidence & 1U << kind;
 }
 
 static bool has_any(const struct run_entry *a, bool (*is)(const struct evidence *e)) {
     for (int k = 0; a->plan->fault && k < EVIDENCES_N; k++)
-        if (has(a->plan->fault, k) && is(evidences[k]))
+        if (has(a, k) && is(evidences[k]))
             return true;
     return false;
 }
@@ -35,7 +35,7 @@ bool evidence_answers(const struct run_entry *a) {
 /* Of several kinds the first of the table speaks. */
 static void record_felt(struct run_entry *a) {
     int kind = 0;
-    while (!has(a->plan->fault, kind))
+    while (!has(a, kind))
         kind++;
     const struct evidence *e = evidences[kind];
     bool sockets = e->by_wire && a->owner->engine->plan->isolation == ISOLATION_PROCESSES;
@@ -49,7 +49,7 @@ static void record_felt(struct run_entry *a) {
 
 void evidence_begin(struct run_entry *a) {
     for (int k = 0; k < EVIDENCES_N; k++)
-        for (size_t i = 0; has(a->plan->fault, k) && evidences[k]->begin && i < a->bound_n; i++)
+        for (size_t i = 0; has(a, k) && evidences[k]->begin && i < a->bound_n; i++)
             a->bound[i].known[k] = evidences[k]->begin(a, &a->bound[i]);
     if (has_any(a, counts))
         counting_ask(a->owner->engine);
@@ -71,7 +71,7 @@ void evidence_end(struct run_entry *a) {
 /* The kind that has not been seen, and of whom; -1: all have. */
 static int missing(struct run_entry *a, const struct bound **ret) {
     for (int k = 0; k < EVIDENCES_N; k++)
-        for (size_t i = 0; has(a->plan->fault, k) && i < a->bound_n; i++)
+        for (size_t i = 0; has(a, k) && i < a->bound_n; i++)
             if (!evidences[k]->felt(&a->bound[i])) {
                 *ret = &a->bound[i];
                 return k;
@@ -108,8 +108,7 @@ void evidence_close(struct run_entry *a) {
 
 /* Whatever shows a fault, times count from an end of its target that came before the answer. */
 static unsigned listening(const struct run_entry *a) {
-    return evidence_answers(a) ? a->plan->fault->evidence
-                               : a->plan->fault->evidence | EVIDENCE(target_exit);
+    return evidence_answers(a) ? a->course.evidence : a->course.evidence | EVIDENCE(target_exit);
 }
 
 static bool learn(struct run_entry *a, struct bound *b, const struct record *r) {

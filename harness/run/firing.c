@@ -31,7 +31,8 @@ static int64_t steps_done(const struct run_entry *a) {
 
 static void record_fired(struct run_entry *a) {
     const struct trigger *when = &a->entry->when;
-    bool again = a->stuck; /* of its own accord: nobody was waited for */
+    /* Of its own accord: nobody was waited for. */
+    bool again = a->stuck || a->again_n < a->course.times - 1;
     struct json_writer *w = entry_record(a, SOURCE_HARNESS, "fault-fired");
     json_put_string(w, "fault", a->plan->fault->name);
     json_array(w, "on");
@@ -81,7 +82,7 @@ static void record_in_force(struct run_entry *a) {
     json_put_string(w, "fault", a->plan->fault->name);
     json_put_i64(w, "t0", in_force_ns(a, clock_monotonic_ns()));
     json_put_bool(w, "ends_node", fault_has(a->plan->fault, EFFECTS_TAKE_AGENT));
-    effects_put(w, "effects", a->plan->fault->effects);
+    effects_put(w, "effects", a->course.effects);
     json_array(w, "targets");
     for (size_t i = 0; i < a->bound_n; i++)
         put_target(w, &a->bound[i]);
@@ -97,15 +98,24 @@ static void record_error(struct run_entry *a) {
 
 /* ---- firing ---- */
 
+/* How it goes on from here by itself. */
+static void set_timers(struct run_entry *a) {
+    int64_t for_ns = a->entry->for_ns ? a->entry->for_ns : a->course.lasts_ns;
+    if (a->lasts && for_ns)
+        loop_timer_at(a->until, clock_monotonic_ns() + for_ns);
+    if (a->again_n)
+        loop_timer_at(a->next, a->fired_ns + a->course.every_ns);
+}
+
 static void finished(struct run_entry *a) {
     if (a->error[0]) {
         record_error(a);
         a->state = ENTRY_FAILED;
+        a->again_n = 0;
     } else {
         a->in_force++;
         a->lasts = fault_has(a->plan->fault, EFFECT_LASTING);
-        if (a->lasts && a->entry->for_ns)
-            loop_timer_at(a->until, clock_monotonic_ns() + a->entry->for_ns);
+        set_timers(a);
         entry_look_again(a);
         record_in_force(a);
         evidence_in_force(a);
@@ -138,9 +148,13 @@ static void inject(struct run_entry *a, struct bound *b) {
 }
 
 static void heal(struct run_entry *a) {
+    struct run_entry *of = &a->owner->entries[a->entry->heal];
     a->fired++;
     a->in_force++;
-    entry_recover(&a->owner->entries[a->entry->heal]);
+    of->again_n = 0;
+    of->again = false;
+    loop_timer_off(of->next);
+    entry_recover(of);
     entry_look_again(a);
     entry_release(a);
 }
@@ -202,6 +216,7 @@ static void strike(struct run_entry *a, const struct bound *found, size_t n) {
 static void fire_at(struct run_entry *a, const struct planned_entry *pa) {
     struct bound found[TARGETS_MAX];
     size_t n = choose(a, pa, found);
+    a->again_n = a->course.times - 1;
     if (n)
         strike(a, found, n);
 }
@@ -246,6 +261,20 @@ void entry_fire_again(struct run_entry *a) {
     strike(a, found, n);
 }
 
+void entry_come_again(struct run_entry *a) {
+    struct bound found[TARGETS_MAX];
+    if (!a->again || !a->felt || a->lasts || !a->again_n)
+        return;
+    for (size_t i = 0; i < a->bound_n; i++) {
+        found[i] = (struct bound){.node = a->bound[i].node};
+        node_target(found[i].node, &found[i].target);
+    }
+    a->again = false;
+    a->again_n--;
+    a->condition_ns = clock_monotonic_ns();
+    strike(a, found, a->bound_n);
+}
+
 void timeline_answer(struct engine *e, uint64_t token, const char *error) {
     struct timeline *t = own(e, timeline);
     if (token >= 1 && token <= t->n)
@@ -267,6 +296,8 @@ void entry_recover(struct run_entry *a) {
     a->lasts = false;
     loop_timer_off(a->until);
     evidence_end(a);
+    if (a->owner->finished && fault_returns_node(a->plan->fault))
+        return; /* it stays off, as all nodes are about to be */
     struct err err = {0}, why;
     for (size_t i = 0; i < a->bound_n; i++) {
         int r = recover(a, &a->bound[i], &why);

@@ -161,6 +161,8 @@ static void record(struct engine *e, const struct record *r) {
     for (size_t i = 0; i < t->n; i++) {
         struct run_entry *a = &t->entries[i];
         entry_seen(a, r);
+        if (!t->finished)
+            entry_come_again(a);
         bool speaks =
             r->source == SOURCE_JOB || r->source == SOURCE_PROBE || r->source == SOURCE_LAUNCHER;
         if (a->state == ENTRY_LOOKING && speaks)
@@ -260,6 +262,12 @@ static void on_until(void *arg, int64_t now) {
     entry_recover(arg);
 }
 
+static void on_next(void *arg, int64_t now) {
+    struct run_entry *a = arg;
+    a->again = true;
+    entry_come_again(a);
+}
+
 /* ---- the whole ---- */
 
 static struct run_entry *add_entry(struct timeline *t, const struct planned_entry *pa) {
@@ -268,11 +276,14 @@ static struct run_entry *add_entry(struct timeline *t, const struct planned_entr
     a->owner = t;
     a->plan = pa;
     a->entry = pa->entry;
+    if (pa->fault)
+        a->course = fault_course(pa->fault, &pa->args);
     a->tag = (int)t->n;
     a->time = loop_timer(e->loop, on_time, a);
     a->plus = loop_timer(e->loop, on_plus, a);
     a->within = loop_timer(e->loop, on_within, a);
     a->until = loop_timer(e->loop, on_until, a);
+    a->next = loop_timer(e->loop, on_next, a);
     if (a->entry->when.log) /* the loader has refused all that are wrong */
         a->log = pattern_new(a->entry->when.log, NULL);
     return a;
@@ -330,6 +341,14 @@ bool timeline_may_start_node(const struct engine *e) {
         if (starts && (a->state == ENTRY_DELAYED || a->state == ENTRY_INJECTING))
             return true;
     }
+    return false;
+}
+
+bool timeline_returns_node(const struct engine *e) {
+    const struct timeline *t = own(e, timeline);
+    for (size_t i = 0; i < t->n; i++)
+        if (t->entries[i].lasts && fault_returns_node(t->entries[i].plan->fault))
+            return true;
     return false;
 }
 
@@ -412,11 +431,15 @@ static void end(struct engine *e, const char *why) {
         loop_timer_off(a->time);
         loop_timer_off(a->plus);
         loop_timer_off(a->within);
+        loop_timer_off(a->next);
         bool enough = a->entry->times == TIMES_EACH_ROUND && a->fired;
         if (a->state != ENTRY_DONE && a->state != ENTRY_FAILED && !enough && !a->of)
             entry_fail(a, why_not(a, why));
         else if (entry_is_due(a))
             entry_fail(a, "its node came back, but what it strikes there did not");
+        else if (a->again_n)
+            entry_fail(a, arena_printf(&e->arena, "the job ended after %d of its %d times",
+                                       a->course.times - a->again_n, a->course.times));
         entry_recover(a);
         entry_release(a);
     }

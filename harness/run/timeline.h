@@ -11,5 +11,7 @@ bool timeline_called(struct engine *e, struct node *n, const struct watched_call
 void timeline_answer(struct engine *e, uint64_t token, const char *error);
 void timeline_arm(struct engine *e);                  /* anew: who has to wait at what */
 bool timeline_may_start_node(const struct engine *e); /* one may still come */
+/* A node is off for as long as a fault lasts, and then on again. */
+bool timeline_returns_node(const struct engine *e);
 /* When all agents that still run are cut off from the store, only the end of that lets them end. */
 void timeline_heal_the_last(struct engine *e);

@@ -16,8 +16,10 @@ static bool learn(struct run_entry *a, struct bound *b, const struct record *r) 
     struct drops *d = b->known[EVIDENCE_frames_dropped];
     if (!links_counted(r) || !str_eq(r->node, node_plan(b->node)->name))
         return false;
-    d->in = json_get_i64(r->fields, "dropped_in", 0);
-    d->out = json_get_i64(r->fields, "dropped_out", 0);
+    int64_t in = json_get_i64(r->fields, "dropped_in", 0);
+    int64_t out = json_get_i64(r->fields, "dropped_out", 0);
+    d->in = in > d->in ? in : d->in; /* of a node that is on again it is counted anew */
+    d->out = out > d->out ? out : d->out;
     return true;
 }
 

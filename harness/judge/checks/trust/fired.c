@@ -326,7 +326,7 @@ static bool judge_entry(const struct trial *t, struct finding *f, const struct t
         n++;
     }
     if (n >= wanted)
-        return !a->sticky || came_whenever_it_had_to(t, f, a);
+        return came_whenever_it_had_to(t, f, a);
     const char *expected =
         finding_expected(f, "%s (%s) fires %d time%s%s", a->id, a->fault, wanted,
                          wanted == 1 ? "" : "s", a->times == TIMES_N ? "" : ", once in each round");
