@@ -23,6 +23,9 @@ struct node_ops {
     /* The same for frames that arrive, but not as they were sent. */
     int (*impair)(void *node, const char *groups, const struct impairment *how, bool on,
                   struct err *err);
+    /* The node's established connections with other nodes, of these planes, are gone for it; its
+     * kernel sends each peer a RST. Returns how many there were, or a -errno. */
+    int (*forget_connections)(void *node, unsigned planes, struct err *err);
     int (*destroy_sockets)(void *node, struct err *err); /* orphans of a dead node, after silence */
     int (*start)(void *node, bool fresh_disk, struct err *err);
 };

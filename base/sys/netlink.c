@@ -1,5 +1,6 @@
 #include "base/sys/netlink.h"
 
+#include "base/mem.h"
 #include "base/sys/file.h"
 
 #include <arpa/inet.h>
@@ -12,7 +13,9 @@
 #include <linux/sock_diag.h>
 #include <linux/veth.h>
 #include <net/if.h>
+#include <netinet/tcp.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -287,4 +290,65 @@ int netlink_destroy_sockets(int diag, struct err *err) {
         }
     }
     return all;
+}
+
+/* ---- connections ---- */
+
+static_assert(sizeof(((struct netlink_connection *)0)->id) == sizeof(struct inet_diag_sockid),
+              "the kernel's name of a socket has grown");
+
+struct netlink_connections {
+    struct netlink_connection *v;
+    size_t n;
+};
+
+/* An address of IPv4, written as one of IPv6 too; 0: it is none. */
+static uint32_t ipv4_of(int family, const __be32 address[4]) {
+    bool mapped = !address[0] && !address[1] && address[2] == htonl(0xffff);
+    return family == AF_INET ? address[0] : mapped ? address[3] : 0;
+}
+
+static void take_connection(void *arg, const struct nlmsghdr *h) {
+    struct netlink_connections *all = arg;
+    const struct inet_diag_msg *m = NLMSG_DATA(h);
+    if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY || !ipv4_of(m->idiag_family, m->id.idiag_dst))
+        return;
+    struct netlink_connection c = {
+        .remote = ipv4_of(m->idiag_family, m->id.idiag_dst),
+        .local_port = ntohs(m->id.idiag_sport),
+        .remote_port = ntohs(m->id.idiag_dport),
+        .cookie = (uint64_t)m->id.idiag_cookie[1] << 32 | m->id.idiag_cookie[0],
+        .by_ipv6 = m->idiag_family == AF_INET6,
+    };
+    memcpy(c.id, &m->id, sizeof(c.id));
+    mem_push(all->v, all->n) = c;
+}
+
+int netlink_connections(int diag, struct netlink_connection **ret, size_t *ret_n, struct err *err) {
+    static const int families[] = {AF_INET, AF_INET6};
+    struct netlink_connections all = {0};
+    for (int i = 0; i < 2; i++) {
+        struct netlink_request r;
+        struct inet_diag_req_v2 *q = request_begin(&r, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, sizeof(*q));
+        q->sdiag_family = (uint8_t)families[i];
+        q->sdiag_protocol = IPPROTO_TCP;
+        q->idiag_states = 1 << TCP_ESTABLISHED;
+        int code = transact(diag, &r, take_connection, &all);
+        if (code && code != -EAFNOSUPPORT && code != -ENOENT) {
+            free(all.v);
+            return err_set(err, code, "list the connections of a node");
+        }
+    }
+    *ret = all.v;
+    *ret_n = all.n;
+    return 0;
+}
+
+int netlink_destroy_connection(int diag, const struct netlink_connection *c, struct err *err) {
+    struct inet_diag_sockid id;
+    memcpy(&id, c->id, sizeof(id));
+    int code = destroy_one(diag, c->by_ipv6 ? AF_INET6 : AF_INET, &id);
+    if (code == -EOPNOTSUPP)
+        return err_say(err, code, "this kernel cannot destroy sockets (CONFIG_INET_DIAG_DESTROY)");
+    return code ? err_set(err, code, "destroy a connection of a node") : 0;
 }

@@ -5,6 +5,8 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Close-on-exec sockets, the caller's; a -errno on failure. */
@@ -28,6 +30,19 @@ int netlink_link_delete(int nl, int ifindex, struct err *err);
 /* addr: "198.18.0.10". */
 int netlink_add_address(int nl, int ifindex, const char *addr, int prefix, struct err *err);
 
+/* An established TCP connection by IPv4, as one end has it. */
+struct netlink_connection {
+    uint32_t remote; /* in network order, as inet_pton gives it */
+    uint16_t local_port, remote_port;
+    uint64_t cookie;      /* no other socket of this kernel ever has it */
+    unsigned char id[48]; /* the kernel's own name for it */
+    bool by_ipv6;         /* its socket is one of IPv6 */
+};
+/* All of diag's namespace; *ret is the caller's, to free. 0 or a -errno. */
+int netlink_connections(int diag, struct netlink_connection **ret, size_t *ret_n, struct err *err);
+/* Ends it without a word to its owner but ECONNABORTED; its peer is sent a RST. -ENOENT: it has
+ * gone; -EOPNOTSUPP as below. */
+int netlink_destroy_connection(int diag, const struct netlink_connection *c, struct err *err);
 /* Destroys every TCP socket of diag's namespace, those without an owner too. Returns how many there
  * were, or -errno (-EOPNOTSUPP: a kernel without CONFIG_INET_DIAG_DESTROY). */
 int netlink_destroy_sockets(int diag, struct err *err);

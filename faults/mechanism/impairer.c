@@ -121,11 +121,21 @@ static bool is_to_port(const struct rule *r, const struct frame *f) {
     return !port || f->destination_port == port || f->source_port == port;
 }
 
+/* RFC 9293, 3.5.2: a RST that answers a segment has its number and no ACK; one that answers a SYN
+ * acknowledges it and has the number 0. Whoever aborts a connection of its own sends neither. */
+static bool is_hushed(const struct rule *r, const struct frame *f) {
+    bool answers_segment = !(f->tcp_flags & TCP_ACK),
+         answers_syn = !answers_segment && !f->sequence;
+    return answers_segment ? r->it.how.hushes > 1 : r->it.how.hushes && !answers_syn;
+}
+
 /* Who is told what of connections: 0, or the deed, and the frame goes no further. */
 static unsigned connection_deed(const struct rule *r, const struct frame *f) {
     const struct impairment *h = &r->it.how;
-    if (f->kind != FRAME_TCP || f->tcp_flags & TCP_RST || !is_to_port(r, f))
+    if (f->kind != FRAME_TCP || !is_to_port(r, f))
         return 0;
+    if (f->tcp_flags & TCP_RST)
+        return is_hushed(r, f) ? 1U << DEED_HUSHED : 0;
     bool connects = (f->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
     if (h->resets && !connects)
         return 1U << DEED_RESET;

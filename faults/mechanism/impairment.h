@@ -40,6 +40,8 @@ extern const char *const plane_names[PLANES_N];
  *   refuses          who wants to connect gets a RST
  *   blocks           who wants to connect gets no answer; what is connected goes on
  *   tcp_port         the last three: of connections to this port only, 0: to all
+ *   hushes           a RST that answers nothing is dropped; 2: and one that answers a segment, but
+ *                    not one that answers who wants to connect
  *   flap_period_ns   of each such time nothing passes in the first flap_down_ns */
 #define IMPAIRMENT_NUMBERS(X)                                                                      \
     X(planes)                                                                                      \
@@ -61,6 +63,7 @@ extern const char *const plane_names[PLANES_N];
     X(refuses)                                                                                     \
     X(blocks)                                                                                      \
     X(tcp_port)                                                                                    \
+    X(hushes)                                                                                      \
     X(flap_period_ns)                                                                              \
     X(flap_down_ns)
 
@@ -91,7 +94,8 @@ struct impairment {
     X(OVERSIZE, "oversize_to", "dropped frames as too long")                                       \
     X(RESET, "reset_to", "reset connections")                                                      \
     X(REFUSED, "refused_to", "refused connections")                                                \
-    X(BLOCKED, "blocked_to", "dropped requests to connect")
+    X(BLOCKED, "blocked_to", "dropped requests to connect")                                        \
+    X(HUSHED, "hushed_to", "swallowed resets")
 
 enum impairment_deed {
 #define X(name, key, text) DEED_##name,

@@ -121,6 +121,11 @@ pid_t node_program_pid(const struct node *n); /* 0: not running */
 bool node_is_busy(const struct node *n);      /* its program runs, or has been told to start */
 int node_start(struct node *n, bool fresh_disk, struct err *err); /* node_up follows */
 int node_run(struct node *n, const struct program *p, struct err *err);
+/* The established TCP connections that it has with other nodes, of these planes (PLANE_*): what no
+ * other socket of this host ever has in common with them, the caller's to free. 0 or a -errno;
+ * -ENOTSUP on an isolation without networks of their own. */
+int node_connections(struct node *n, unsigned planes, uint64_t **ret, size_t *ret_n,
+                     struct err *err);
 /* Asks for the sockets that have this TCP port at an end; round comes back with the answer. */
 int node_sockets(struct node *n, uint16_t port, int round, struct err *err);
 /* The node as a whole. A FAULT_IN_NODE fault aimed at it hits the node's program instead. */

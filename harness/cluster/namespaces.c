@@ -157,4 +157,5 @@ const struct isolation_ops isolation_namespaces = {
     .link = wire_link_partitions,
     .impairs = true,
     .destroy_sockets = destroy_sockets,
+    .forget_connections = connections_forget,
 };

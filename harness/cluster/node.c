@@ -387,6 +387,14 @@ static int op_impair(void *node, const char *groups, const struct impairment *ho
     return partition_set(n->cluster, groups, how, false, on, err);
 }
 
+static int op_forget_connections(void *node, unsigned planes, struct err *err) {
+    struct node *n = node;
+    if (!n->cluster->isolation->forget_connections)
+        return err_say(err, -ENOTSUP,
+                       "the connections of a node that is processes cannot be taken from it");
+    return n->cluster->isolation->forget_connections(n, planes, err);
+}
+
 static int op_destroy_sockets(void *node, struct err *err) {
     struct node *n = node;
     return n->cluster->isolation->destroy_sockets(n, err);
@@ -401,6 +409,7 @@ static const struct node_ops ops = {
     .silence = op_silence,
     .part = op_part,
     .impair = op_impair,
+    .forget_connections = op_forget_connections,
     .destroy_sockets = op_destroy_sockets,
     .start = op_start,
 };

@@ -4,6 +4,7 @@
 #include "base/list.h"
 #include "base/sys/process.h"
 #include "base/texts.h"
+#include "faults/mechanism/wire_rules.h"
 #include "harness/cluster/bundle.h"
 #include "harness/cluster/cgroups.h"
 #include "harness/cluster/channel.h"
@@ -46,6 +47,7 @@ struct isolation_ops {
     int (*link)(struct cluster *c, struct err *err); /* brings all partitions in force, no others */
     bool impairs;                                    /* it can do more than cut */
     int (*destroy_sockets)(struct node *n, struct err *err);
+    int (*forget_connections)(struct node *n, unsigned planes, struct err *err); /* NULL: cannot */
 };
 extern const struct isolation_ops isolation_namespaces, isolation_processes;
 
@@ -101,7 +103,8 @@ struct cluster {
     size_t nodes_n;
     struct wire_link wire;
     struct cut *cut;
-    struct list partitions; /* that are in force */
+    struct wire_rules sorting; /* into planes, as the wire does it */
+    struct list partitions;    /* that are in force */
     int64_t partitions_made;
     struct texts before;  /* the cgroups that there were when the run began */
     struct texts cgroups; /* that processes of a node were seen in */
@@ -140,6 +143,9 @@ void node_wired(struct node *n, const char *error); /* the wire's answer to wire
 unsigned calls_planned(const struct node *n);
 /* Takes the descriptor of a call_watch, in place of the one before; -1: none any more. */
 void calls_watch(struct node *n, int fd);
+
+/* isolation_ops.forget_connections of namespaces. */
+int connections_forget(struct node *n, unsigned planes, struct err *err);
 
 struct partition {
     struct list link;

@@ -101,18 +101,7 @@ static void handle(struct cluster *c, const struct json *j) {
     }
 }
 
-static void on_message(void *arg, int fd, int what) {
-    struct cluster *c = arg;
-    struct message m;
-    int r = 0;
-    while (c->wire.fd == fd && (r = channel_receive(fd, &m, NULL)) > 0) {
-        handle(c, m.json);
-        message_fini(&m);
-    }
-    if (r < 0 && c->wire.on_message) /* its end is told by its pidfd */
-        loop_fd_set(c->wire.on_message, 0);
-}
-
+/* What came while an answer was waited for: older than all that can still be read. */
 static void on_queue(void *arg, int64_t now_ns) {
     struct cluster *c = arg;
     while (!list_empty(&c->wire.queue)) {
@@ -122,6 +111,19 @@ static void on_queue(void *arg, int64_t now_ns) {
         message_fini(&q->message);
         free(q);
     }
+}
+
+static void on_message(void *arg, int fd, int what) {
+    struct cluster *c = arg;
+    struct message m;
+    int r = 0;
+    on_queue(c, 0);
+    while (c->wire.fd == fd && (r = channel_receive(fd, &m, NULL)) > 0) {
+        handle(c, m.json);
+        message_fini(&m);
+    }
+    if (r < 0 && c->wire.on_message) /* its end is told by its pidfd */
+        loop_fd_set(c->wire.on_message, 0);
 }
 
 static void enqueue(struct wire_link *l, const struct message *m) {
@@ -203,10 +205,12 @@ int wire_link_start(struct cluster *c, struct err *err) {
     l->on_message = loop_fd(c->loop, l->fd, LOOP_READ, on_message, c);
     l->on_end = loop_fd(c->loop, l->process.pidfd, LOOP_READ, on_end, c);
     request_begin(l, &r, "setup");
-    json_put_i64(&r.w, "store_port", PLAN_STORE_PORT);
     enum store_kind store = c->plan->scenario->cluster.store;
-    json_put_i64(&r.w, "store_peer_port",
-                 store == STORE_ETCD || store == STORE_ETCD_3 ? PLAN_STORE_PORT + 1 : 0);
+    c->sorting.store_port = PLAN_STORE_PORT;
+    if (store == STORE_ETCD || store == STORE_ETCD_3)
+        c->sorting.store_peer_port = PLAN_STORE_PORT + 1;
+    json_put_i64(&r.w, "store_port", c->sorting.store_port);
+    json_put_i64(&r.w, "store_peer_port", c->sorting.store_peer_port);
     /* For tests, and for whoever suspects the queue. */
     json_put_bool(&r.w, "ring", str_eq(getenv("RANKQUAKE_WIRE"), "ring"));
     return request_send(l, &r, NULL, 0, err);
@@ -283,6 +287,7 @@ int wire_link_partitions(struct cluster *c, struct err *err) {
 
 void wire_link_bootstrap(struct cluster *c, uint16_t tcp_port) {
     struct wire_link_request r;
+    wire_rules_bootstrap(&c->sorting, tcp_port);
     request_begin(&c->wire, &r, "bootstrap");
     json_put_i64(&r.w, "tcp_port", tcp_port);
     request_send(&c->wire, &r, NULL, 0, NULL);

@@ -158,10 +158,19 @@ static int fake_impair(void *node, const char *groups, const struct impairment *
     return call(on ? "I" : "i");
 }
 
+static int forget_says;
+static int fake_forget(void *node, unsigned planes, struct err *err) {
+    (void)node, (void)err;
+    parted_planes = planes;
+    call("C");
+    return forget_says;
+}
+
 static const struct node_ops fake = {.kill = fake_kill,
                                      .silence = fake_silence,
                                      .part = fake_part,
                                      .impair = fake_impair,
+                                     .forget_connections = fake_forget,
                                      .destroy_sockets = fake_destroy,
                                      .start = fake_start};
 
@@ -252,6 +261,29 @@ static void test_a_delay_is_taken_away_as_it_was_set(void **state) {
     assert_int_equal(impaired.planes, PLANE_ALL);
 }
 
+static void test_peers_are_kept_from_hearing_before_connections_are_forgotten(void **state) {
+    (void)state;
+    struct err err;
+    struct fault_arg v[] = {{"planes", "store"}, {"quiet", "true"}};
+    const struct fault_args a = {.v = v, .n = 2};
+    struct target t = {.kind = TARGET_NODE, .name = "n0", .pidfd = -1, .ops = &fake};
+    forget_says = 3;
+    assert_int_equal(play("net-half-open", NULL, &err), 0);
+    assert_string_equal(calls, "IC");
+    assert_string_equal(parted, "n0|*");
+    assert_int_equal(parted_planes, PLANE_ALL);
+    assert_int_equal(impaired.hushes, 1);
+    assert_int_equal(impaired.direction, DIRECTION_FROM);
+    assert_int_equal(play("net-half-open", &a, &err), 0);
+    assert_int_equal(parted_planes, PLANE_STORE);
+    assert_int_equal(impaired.hushes, 2);
+    assert_int_equal(fault_find("net-half-open")->recover(&t, &a, &err), 0);
+    assert_string_equal(calls, "ICi");
+    forget_says = -EOPNOTSUPP;
+    assert_int_equal(play("net-half-open", NULL, &err), -EOPNOTSUPP);
+    assert_string_equal(calls, "ICi");
+}
+
 static void test_a_worker_that_is_not_there_gets_no_signal(void **state) {
     (void)state;
     struct err err;
@@ -279,6 +311,8 @@ static const struct {
            {"net-delay", "delay", "100"},
            {"net-delay", "jitter", "101ms"},
            {"net-delay", "planes", "date"},
+           {"net-half-open", "quiet", "very"},
+           {"net-half-open", "planes", "dates"},
            {"net-loss", "share", "101%"},
            {"net-loss", "share", "5"},
            {"net-loss", "burst", "0"},
@@ -354,6 +388,7 @@ int main(void) {
         cmocka_unit_test(test_a_worker_is_not_sent_what_is_no_signal),
         cmocka_unit_test(test_a_partition_is_of_the_target_and_all_others_or_of_the_groups),
         cmocka_unit_test(test_a_delay_is_taken_away_as_it_was_set),
+        cmocka_unit_test(test_peers_are_kept_from_hearing_before_connections_are_forgotten),
         cmocka_unit_test(test_a_worker_that_is_not_there_gets_no_signal),
         cmocka_unit_test(test_an_argument_that_makes_no_sense_is_found_before_anything_is_done),
         cmocka_unit_test(test_every_fault_with_arguments_refuses_some),

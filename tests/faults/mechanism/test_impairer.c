@@ -250,6 +250,32 @@ static void test_connections_are_reset_refused_or_blocked(void **state) {
     assert_int_equal(pass(0, 1, DATA, &segment, 0).deeds, 0);
 }
 
+static void test_a_reset_is_hushed_by_what_it_answers(void **state) {
+    static const struct {
+        unsigned flags;
+        uint32_t sequence;
+        int hushed_at;                      /* with this and more; 3: never */
+    } rows[] = {{TCP_RST | TCP_ACK, 77, 1}, /* a connection that is aborted */
+                {TCP_RST, 77, 2},           /* in answer to a segment */
+                {TCP_RST | TCP_ACK, 0, 3},  /* to who wants to connect */
+                {TCP_ACK, 77, 3},
+                {TCP_FIN | TCP_ACK, 77, 3}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        for (int hushes = 0; hushes < 3; hushes++) {
+            struct frame f = {.kind = FRAME_TCP,
+                              .tcp_flags = rows[i].flags,
+                              .sequence = rows[i].sequence,
+                              .source_port = 7000,
+                              .destination_port = 29500};
+            impairer_set(impairer, NULL, 0, 0);
+            set((struct impairment){.hushes = hushes});
+            struct fate a = pass(0, 1, DATA, &f, 0);
+            assert_int_equal(a.dropped, hushes >= rows[i].hushed_at);
+            assert_int_equal(did(a, DEED_HUSHED), a.dropped);
+        }
+}
+
 static void test_a_link_that_flaps_is_down_first_thing_in_each_period(void **state) {
     (void)state;
     struct impaired one =
@@ -295,6 +321,7 @@ int main(void) {
         T(test_what_does_not_fit_before_a_link_is_dropped),
         T(test_a_long_packet_vanishes_and_one_that_just_fits_passes),
         T(test_connections_are_reset_refused_or_blocked),
+        T(test_a_reset_is_hushed_by_what_it_answers),
         T(test_a_link_that_flaps_is_down_first_thing_in_each_period),
         T(test_one_more_than_there_is_room_for_is_refused),
     };
