@@ -55,7 +55,7 @@ SRC.job := $(wildcard scenarios/jobs/ranktrain/*.c)
 LIBS := reports harness faults agent base
 OBJ.base := $(call objects,base base/sys base/http)
 OBJ.agent := $(call objects,agent agent/core agent/hosts agent/legacy agent/store agent/store/limits agent/tls agent/workers)
-OBJ.faults := $(call objects,faults faults/mechanism faults/network faults/node faults/process)
+OBJ.faults := $(call objects,faults faults/clock faults/mechanism faults/network faults/node faults/process)
 OBJ.harness := $(call objects,harness $(addprefix harness/,scenario scenario/expand plan launch cluster run run/evidence play doctor observe history judge judge/checks invariants sim explore shrink verbs verbs/language verbs/shrink verbs/sim) \
   $(addprefix harness/judge/checks/,ending group recovery training trust))
 OBJ.reports := $(call objects,reports reports/comparison)
@@ -108,6 +108,9 @@ FAKES := $(OUT)/tests/fakes
 FAKE_GPU := $(FAKES)/libcudart-fake.so $(FAKES)/libnccl.so.2 $(FAKES)/ranktrain_cuda.so $(FAKES)/driver/libcuda.so.1
 FAKE_NVML := $(FAKES)/nvml/libnvidia-ml.so.1
 
+# The wall clock of a job's programs, into which the loader puts it: never instrumented, as they are not.
+CLOCK := $(BIN)/rankquake_clock.so
+
 PROGRAMS := $(addprefix $(BIN)/,rankrun rankquake rankprobe ranktrain)
 TESTS := $(patsubst tests/%.c,$(OUT)/tests/%,$(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null)))
 SPAWNEES := $(patsubst tests/%.c,$(OUT)/tests/%,$(shell find tests -name 'spawn_*.c' 2>/dev/null))
@@ -115,7 +118,7 @@ Q := $(if $(V),,@)
 # Whoever types make demo or make test gets all cores, unless -j was given.
 ALL_CORES = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
-all: $(PROGRAMS) $(GPU) $(TLS_MODULE)
+all: $(PROGRAMS) $(GPU) $(TLS_MODULE) $(CLOCK)
 
 $(BIN)/rankrun: $(OUT)/agent/main.o $(call archive,agent base) $(TLS_EXPORTS)
 $(BIN)/rankquake: $(OUT)/harness/main.o $(call archive,reports harness faults agent base)
@@ -124,6 +127,10 @@ $(BIN)/ranktrain: $(OUT)/scenarios/jobs/ranktrain/main.o $(call archive,job base
 $(PROGRAMS):
 	@mkdir -p $(@D); echo "  LD   $@"
 	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(BUNDLE_RPATH) $(LDFLAGS) $(LDFLAGS.$(@F)) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDLIBS.$(@F))
+
+$(CLOCK): faults/clock/preload/preload.c faults/mechanism/clock_page.h base/err.h $(OUT)/.flags
+	@mkdir -p $(@D); echo "  LD   $@"
+	$(Q)$(CC) -std=c11 -g -O2 -I. -D_GNU_SOURCE $(WARN) -fPIC -shared -fvisibility=hidden -Wl,-z,relro -o $@ $< -ldl
 
 $(OUT)/tls/%.o: %.c $(OUT)/.flags
 	@mkdir -p $(@D); echo "  CC   $< (TLS)"
@@ -178,6 +185,7 @@ $(FAKE_NVML): tests/fakes/nvml/nvml.c $(OUT)/.flags
 
 # What several tests of a folder share.
 $(addprefix $(OUT)/tests/agent/,tls/test_tls store/test_server_tls): | $(TLS_MODULE)
+$(OUT)/tests/faults/clock/test_preload: | $(CLOCK)
 $(OUT)/tests/fakes/test_cudart: $(addprefix $(OUT)/tests/fakes/cudart/,device.o memory.o stream.o)
 $(filter $(OUT)/tests/scenarios/jobs/ranktrain/gpu/%,$(TESTS) $(SPAWNEES)) $(OUT)/tests/fakes/test_nccl: | $(FAKE_GPU)
 $(addprefix $(OUT)/tests/agent/core/,test_coordinator test_leave test_lifeline test_rendezvous test_rounds test_session test_standby): $(OUT)/tests/agent/core/script.o
@@ -255,13 +263,13 @@ format:
 	$(Q)clang-format -i $(shell git ls-files '*.c' '*.h')
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/rankquake
-	install $(PROGRAMS) $(GPU) $(TLS_MODULE) $(DESTDIR)$(PREFIX)/bin
+	install $(PROGRAMS) $(GPU) $(TLS_MODULE) $(CLOCK) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 scenarios/jobs/rankquake.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 scenarios/jobs/rankquake.py $(DESTDIR)$(PREFIX)/share/rankquake
 	cp -R scenarios $(DESTDIR)$(PREFIX)/share/rankquake/
 	rm -rf $(addprefix $(DESTDIR)$(PREFIX)/share/rankquake/scenarios/jobs/,ranktrain rankquake.h)
 uninstall:
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAMS)) ranktrain_cuda.so rankrun_tls.so) $(DESTDIR)$(PREFIX)/include/rankquake.h
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAMS)) ranktrain_cuda.so rankrun_tls.so rankquake_clock.so) $(DESTDIR)$(PREFIX)/include/rankquake.h
 	rm -rf $(DESTDIR)$(PREFIX)/share/rankquake
 clean:
 	rm -rf build

@@ -26,12 +26,17 @@ enum fault_evidence {
 };
 #define EVIDENCE(name) (1U << EVIDENCE_##name)
 
-/* What must be possible besides starting and signalling processes. Nodes in namespaces have both by
- * themselves; nodes that are processes of the host have what the host allows (need.h). */
+/* What must be possible besides starting and signalling processes. Nodes in namespaces have silence,
+ * tracing and the wire by themselves; nodes that are processes of the host have what the host allows
+ * (need.h). */
 enum fault_need {
     FAULT_NEEDS_SILENCE = 1, /* that what is sent to and from a node is dropped */
     FAULT_NEEDS_TRACE = 2,   /* that a process is made to do something (ptrace) */
     FAULT_NEEDS_WIRE = 4,    /* that frames pass us, which only namespaces have */
+    /* That programs take an object of ours along, which stands before the C library (clock_page.h);
+     * and that a node has uptimes of its own (a time namespace). */
+    FAULT_NEEDS_PRELOAD = 8,
+    FAULT_NEEDS_UPTIME = 16,
 };
 
 struct fault_param {
@@ -88,7 +93,7 @@ static inline bool fault_returns_node(const struct fault *f) {
     return fault_has(f, EFFECT_ENDS_NODE) && fault_has(f, EFFECT_LASTING);
 }
 const struct fault *fault_find(const char *name); /* NULL: no such fault */
-/* "process", "node" or "network": what it is done to, and the folder that its file is in. */
+/* "process", "node", "network" or "clock": what it is done to, and the folder that its file is in. */
 const char *fault_family(const struct fault *f);
 extern const char *const fault_evidence_names[EVIDENCES_N]; /* as in faults/evidence.h */
 extern const struct fault *const faults[];                  /* alphabetical, NULL-ended */

@@ -31,9 +31,10 @@ struct fault_course fault_course(const struct fault *f, const struct fault_args 
 }
 
 const char *fault_family(const struct fault *f) {
-    return str_starts(f->name, "net-")    ? "network"
-           : str_starts(f->name, "node-") ? "node"
-                                          : "process";
+    return str_starts(f->name, "net-")     ? "network"
+           : str_starts(f->name, "node-")  ? "node"
+           : str_starts(f->name, "clock-") ? "clock"
+                                           : "process";
 }
 
 const char *const fault_evidence_names[EVIDENCES_N] = {

@@ -1,6 +1,11 @@
 /* faults: the table. One line a fault, alphabetical; faults.c makes the array of it. */
 X(agent_hang)
 X(agent_kill)
+X(clock_boot)
+X(clock_drift)
+X(clock_jump)
+X(clock_monotonic)
+X(clock_strobe)
 X(memory_flip)
 X(net_block)
 X(net_corrupt)

@@ -1,12 +1,15 @@
 #include "faults/need.h"
 
 #include "base/sys/file.h"
+#include "base/sys/namespace.h"
 #include "faults/mechanism/call_watch.h"
+#include "faults/mechanism/clock_page.h"
 #include "faults/mechanism/seize.h"
 #include "faults/mechanism/socket_cut.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -40,7 +43,27 @@ static int try_seize(struct err *err) {
                    why.msg, yama);
 }
 
+/* It lies beside us, wherever we lie. */
+static int check_preload(struct err *err) {
+    char folder[4000], path[4096];
+    snprintf(path, sizeof(path), "%s/" CLOCK_PRELOAD, file_own_folder(folder, sizeof(folder)));
+    if (access(path, R_OK) == 0)
+        return 0;
+    return err_say(err, -ENOTSUP, "%s is missing: type make, or make install", path);
+}
+
+int fault_needs_check_namespaces(unsigned needs, struct err *err) {
+    int r = needs & FAULT_NEEDS_PRELOAD ? check_preload(err) : 0;
+    return r == 0 && needs & FAULT_NEEDS_UPTIME ? namespace_check_uptime(err) : r;
+}
+
 int fault_needs_check(unsigned needs, struct err *err) {
+    if (needs & FAULT_NEEDS_PRELOAD && check_preload(err) != 0)
+        return -ENOTSUP;
+    if (needs & FAULT_NEEDS_UPTIME)
+        return err_say(err, -ENOTSUP,
+                       "nodes that are processes of this host have its uptime; an own one comes "
+                       "with nodes in namespaces");
     if (needs & FAULT_NEEDS_WIRE)
         return err_say(err, -ENOTSUP,
                        "there is no wire on which frames could be held back; it comes with nodes "
@@ -54,6 +77,10 @@ int fault_needs_check(unsigned needs, struct err *err) {
 const char *fault_needs_text(unsigned needs) {
     if (needs & FAULT_NEEDS_WIRE)
         return "the wire, and so nodes in namespaces";
+    if (needs & FAULT_NEEDS_UPTIME)
+        return "a time namespace, and so nodes in namespaces";
+    if (needs & FAULT_NEEDS_PRELOAD)
+        return "programs that ask the C library for the time";
     static const char *const text[] = {
         "",
         "the wire, or without namespaces a cut at the sockets",

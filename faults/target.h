@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "faults/mechanism/clock_page.h"
 #include "faults/mechanism/impairment.h"
 
 #include <stdbool.h>
@@ -10,6 +11,10 @@
 #include <sys/types.h>
 
 enum target_kind { TARGET_NODE = 1, TARGET_AGENT = 2, TARGET_WORKER = 4, TARGET_STORE = 8 };
+
+struct node_uptime { /* by how far a node's clocks are ahead of the host's; below 0: behind */
+    int64_t monotonic_ns, boottime_ns;
+};
 
 /* What can be done to a whole node from outside. Each returns 0 or a -errno. Calls that take time
  * (start) return when they have begun; the caller of the fault watches for the effect. */
@@ -28,6 +33,10 @@ struct node_ops {
     int (*forget_connections)(void *node, unsigned planes, struct err *err);
     int (*destroy_sockets)(void *node, struct err *err); /* orphans of a dead node, after silence */
     int (*start)(void *node, bool fresh_disk, struct err *err);
+    /* The same with its disk, and with uptimes that are not the host's: so far ahead of it. */
+    int (*start_at)(void *node, const struct node_uptime *uptime, struct err *err);
+    /* Its wall clock is so wrong from now on; NULL: right again. */
+    int (*shift_clock)(void *node, const struct clock_shift *shift, struct err *err);
 };
 
 struct target {

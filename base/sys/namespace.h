@@ -8,6 +8,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* The calling process may make namespaces as it is: root's way. */
@@ -36,6 +37,15 @@ int namespace_try(int clone_flags, int (*fn)(void *arg, struct err *err), void *
  * a pair of virtual network cards and a packet socket on it. Returns 0, or -ENOTSUP with the
  * sentence. */
 int namespace_check(struct err *err);
+
+/* Moves the calling process, which must not have threads, into a time namespace of its own, whose
+ * monotonic and boot clocks are so far ahead of the host's; below 0: behind, but not before their
+ * beginning. Returns 0 or a -errno (-ERANGE: before it). */
+int namespace_shift_uptime(int64_t monotonic_ns, int64_t boottime_ns, struct err *err);
+/* How far those of a process are ahead, by the kernel's word in /proc. False: it does not say. */
+bool namespace_uptime_of(pid_t pid, int64_t *ret_monotonic_ns, int64_t *ret_boottime_ns);
+/* Tries it in a child. 0, or -ENOTSUP with the sentence. */
+int namespace_check_uptime(struct err *err);
 
 /* The process is in the namespace of that kind ("pid", "user") that the caller is in. */
 bool namespace_is_shared(pid_t pid, const char *kind);

@@ -116,6 +116,11 @@ const char *node_programs(const struct node *n, const char *bin);
  */
 const char *node_tmp_dir(const struct node *n);
 const char *node_events_path(const struct node *n);
+/* The page of its wall clock, as the node sees it; NULL: the plan moves no clock. */
+const char *node_clock_path(const struct node *n);
+/* What its programs were told of the time; -ENOENT: it has no such page. */
+int node_clock_witness(const struct node *n, struct clock_setting *ret_setting,
+                       struct clock_witness *ret);
 bool node_is_on(const struct node *n);
 pid_t node_program_pid(const struct node *n); /* 0: not running */
 bool node_is_busy(const struct node *n);      /* its program runs, or has been told to start */

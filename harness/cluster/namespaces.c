@@ -156,6 +156,7 @@ const struct isolation_ops isolation_namespaces = {
     .silence = silence,
     .link = wire_link_partitions,
     .impairs = true,
+    .uptimes = true,
     .destroy_sockets = destroy_sockets,
     .forget_connections = connections_forget,
 };

@@ -29,6 +29,7 @@ struct node *node_new(struct cluster *c, const struct plan_node *plan, int port)
                        .listener = -1,
                        .diag = -1,
                        .watch = -1,
+                       .clock = -1,
                        .program = PROCESS_NONE};
     n->disk = mem_printf("%s/%s", c->scratch, plan->name);
     return n;
@@ -55,6 +56,7 @@ struct node *node_free(struct node *n) {
     }
     n->cluster->isolation->forget(n);
     close_all(n);
+    node_clock_close(n);
     free(n->disk);
     free(n->tmp);
     free(n->events);
@@ -88,6 +90,8 @@ static int say_setup(struct node *n, struct err *err) {
     json_put_string(&w, "name", n->plan->name);
     json_put_bool(&w, "privileged", n->cluster->plan->scenario->cluster.privileged);
     json_put_i64(&w, "watch", calls_planned(n));
+    json_put_i64(&w, "monotonic", n->uptime.monotonic_ns);
+    json_put_i64(&w, "boottime", n->uptime.boottime_ns);
     n->cluster->isolation->put_setup(n, &w);
     return say_send(n, &text, &w, NULL, 0, err);
 }
@@ -299,6 +303,7 @@ static void on_end(void *arg, int fd, int what) {
     process_reap(&n->init, 0, &status);
     process_close(&n->init);
     n->state = NODE_OFF;
+    n->uptime = (struct node_uptime){0};
     n->asked = false;
     program_taken_along(n);
     close_all(n);
@@ -344,6 +349,8 @@ int node_start(struct node *n, bool fresh_disk, struct err *err) {
         return err_say(err, -ECANCELED, "%s: the run is ending", n->plan->name);
     c->isolation->forget(n); /* of its last life */
     int r = prepare_disk(n, fresh_disk, err);
+    if (r == 0)
+        r = node_clock_make(n, err);
     if (r == 0)
         r = c->isolation->spawn(n, err);
     if (r)
@@ -404,6 +411,20 @@ static int op_start(void *node, bool fresh_disk, struct err *err) {
     return node_start(node, fresh_disk, err);
 }
 
+static int op_start_at(void *node, const struct node_uptime *uptime, struct err *err) {
+    struct node *n = node;
+    if (!n->cluster->isolation->uptimes)
+        return err_say(err, -ENOTSUP, "nodes that are processes have the uptime of the host");
+    if (n->state != NODE_OFF || n->init.pid)
+        return err_say(err, -EBUSY, "%s is on already", n->plan->name);
+    n->uptime = *uptime;
+    return node_start(n, false, err);
+}
+
+static int op_shift_clock(void *node, const struct clock_shift *shift, struct err *err) {
+    return node_clock_shift(node, shift, err);
+}
+
 static const struct node_ops ops = {
     .kill = op_kill,
     .silence = op_silence,
@@ -412,6 +433,8 @@ static const struct node_ops ops = {
     .forget_connections = op_forget_connections,
     .destroy_sockets = op_destroy_sockets,
     .start = op_start,
+    .start_at = op_start_at,
+    .shift_clock = op_shift_clock,
 };
 
 void node_target(struct node *n, struct target *ret) {

@@ -9,6 +9,7 @@
  *                   root: {dir, show:[path..], programs, libraries:[name=path..], name_servers,
  *                   home}, seal: {root, writable:[path..]}}
  *            or, for processes, setup {name, isolation, privileged, watch, dir, addr, by_proc}
+ *            each with {monotonic, boottime}: so many ns its uptime is ahead of the host's
  *            watch: the kinds of call of the program that are watched, as enum call_kind
  *            by_proc: the job finds RANKQUAKE_EVENTS by way of the helper's /proc
  *            privileged: the program keeps all rights, and there is no `seal`

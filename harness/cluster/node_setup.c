@@ -5,6 +5,7 @@
 #include "base/sys/file.h"
 #include "base/sys/folder.h"
 #include "base/sys/mount.h"
+#include "base/sys/namespace.h"
 #include "base/sys/netlink.h"
 #include "harness/cluster/cluster.h"
 
@@ -121,9 +122,13 @@ static int seal_all(const struct json *setup, struct err *err) {
 }
 
 static int setup_node(const struct json *setup, struct err *err) {
+    int64_t monotonic_ns = json_get_i64(setup, "monotonic", 0),
+            boottime_ns = json_get_i64(setup, "boottime", 0);
     struct node_setup_names keep = names_of(json_get(setup, "keep")),
                             dirs = names_of(json_get(setup, "dirs"));
-    int r = setup_all(setup, &keep, &dirs, err);
+    int r =
+        monotonic_ns || boottime_ns ? namespace_shift_uptime(monotonic_ns, boottime_ns, err) : 0;
+    r = r ? r : setup_all(setup, &keep, &dirs, err);
     if (r == 0)
         r = seal_all(setup, err);
     free(keep.v);

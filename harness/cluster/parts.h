@@ -46,6 +46,7 @@ struct isolation_ops {
     int (*silence)(struct node *n, bool on, struct err *err);
     int (*link)(struct cluster *c, struct err *err); /* brings all partitions in force, no others */
     bool impairs;                                    /* it can do more than cut */
+    bool uptimes;                                    /* a node can have others than the host's */
     int (*destroy_sockets)(struct node *n, struct err *err);
     int (*forget_connections)(struct node *n, unsigned planes, struct err *err); /* NULL: cannot */
 };
@@ -71,6 +72,9 @@ struct node {
     int control, listener;
     int diag; /* kept after the node's end, to destroy the sockets it left; keeps its network */
     struct loop_source *on_control, *on_listener, *on_end, *on_late;
+    int clock;                 /* the page of its wall clock; -1: it has none */
+    char *clock_path;          /* as the node sees it; NULL: none */
+    struct node_uptime uptime; /* of this life */
     struct process program;
     int watch; /* of the calls of its program that wait for us; -1: none */
     struct loop_source *on_watch;
@@ -138,6 +142,11 @@ void node_failed(struct node *n, struct err *err);
 int node_say_net(struct node *n, struct err *err);  /* eth0 is there */
 void node_up(struct node *n);                       /* it is on: told to whom it concerns */
 void node_wired(struct node *n, const char *error); /* the wire's answer to wire_link_add_port */
+
+/* Makes the page of its wall clock for a new life, where the plan moves clocks: clock.c. */
+int node_clock_make(struct node *n, struct err *err);
+int node_clock_shift(struct node *n, const struct clock_shift *shift, struct err *err);
+void node_clock_close(struct node *n);
 
 /* Which kinds of call the plan wants to see of this node, as enum call_kind. */
 unsigned calls_planned(const struct node *n);

@@ -93,6 +93,8 @@
  *
  *   probe     worker-start {node, pid, argv0, env:{NAME:value}}   worker-exec {node, pid}
  *             exec-failed {node, pid, error}
+ *             fault-evidence {id, n, what, program, told, ahead_least, ahead_most}   what the
+ *             programs of a node were told of the time, in ns, and how far ahead it was
  *
  *   job       ready | first-collective | step {step, loss, samples, shards:[..]} |
  *             checkpoint-begin|write|commit {step, path} | resume {step, path} | exit-barrier |

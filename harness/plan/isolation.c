@@ -41,6 +41,16 @@ static int use_processes(struct plan *p, struct err *err) {
     return 0;
 }
 
+static int check_namespaces(const struct plan *p, struct err *err) {
+    struct err why;
+    for (size_t i = 0; i < p->entries_n; i++) {
+        const struct fault *f = p->entries[i].fault;
+        if (f && fault_needs_check_namespaces(f->needs, &why) != 0)
+            return err_say(err, -ENOTSUP, "%s (%s): %s", p->entries[i].entry->id, f->name, why.msg);
+    }
+    return 0;
+}
+
 static bool has_file(const struct timeline_entry *a) {
     return a->when.file || (a->until && a->until->file);
 }
@@ -73,7 +83,7 @@ int plan_settle(struct plan *p, struct err *err) {
     int r = wanted == ISOLATION_PROCESSES ? -ENOTSUP : namespace_check(&why);
     if (r == 0) {
         p->isolation = ISOLATION_NAMESPACES;
-        return 0;
+        return check_namespaces(p, err);
     }
     if (wanted == ISOLATION_NAMESPACES) {
         if (err)

@@ -48,6 +48,13 @@ const struct plan_node *plan_find_node(const struct plan *p, const char *name) {
     return NULL;
 }
 
+unsigned plan_needs(const struct plan *p) {
+    unsigned needs = 0;
+    for (size_t i = 0; i < p->entries_n; i++)
+        needs |= p->entries[i].fault ? p->entries[i].fault->needs : 0;
+    return needs;
+}
+
 const char *plan_node_host(const struct plan_node *n) {
     return n->by_address ? n->addr : n->name;
 }

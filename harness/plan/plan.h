@@ -103,6 +103,8 @@ void plan_check_entries(const struct scenario *s, struct diagnostics *d);
 const char *plan_node_host(const struct plan_node *n);
 const char *plan_node_listen(const struct plan_node *n);
 const struct plan_node *plan_find_node(const struct plan *p, const char *name);
+/* FAULT_NEEDS_* of all faults of its timeline. */
+unsigned plan_needs(const struct plan *p);
 /* It is there for the store, or its agent serves it. */
 bool plan_serves_store(const struct plan *p, const struct plan_node *n);
 

@@ -81,6 +81,7 @@ static int run_program(struct engine *e, struct node *n, struct err *err) {
     prog.env = device_env(&e->arena, e->plan, p,
                           arena_printf(&e->arena, "%s/%s", e->spec->folder->path, logs),
                           programs_env(&e->arena, own ? job : &none, bin, &places, more));
+    prog.env = clock_env(&e->arena, n, bin, prog.env);
     if (!p->is_store)
         record_planned(e, n, &prog);
     return node_run(n, &prog, err);

@@ -24,6 +24,11 @@ const char *const *placeholders_fill_all(struct arena *a, const char *const *arg
 const char *const *programs_env(struct arena *a, const struct job_spec *job, const char *bin,
                                 const struct places *p, const char *const *more);
 
+/* clock_env.c: env with what makes programs ask the node's own wall clock, where it has one; env
+ * itself when not. programs: where the node sees ours. */
+const char *const *clock_env(struct arena *a, const struct node *n, const char *programs,
+                             const char *const *env);
+
 /* device_env.c: env (NULL-ended) with what the job on this node is told about its accelerators,
  * where the scenario (or, as far as it is not about this host, the caller) does not say it already;
  * env itself when the node has none. logs: the node's folder. */

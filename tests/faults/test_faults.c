@@ -166,7 +166,16 @@ static int fake_forget(void *node, unsigned planes, struct err *err) {
     return forget_says;
 }
 
-static const struct node_ops fake = {.kill = fake_kill,
+static struct clock_shift shifted;
+static int fake_shift(void *node, const struct clock_shift *how, struct err *err) {
+    (void)node, (void)err;
+    if (how)
+        shifted = *how;
+    return call(how ? "T" : "t");
+}
+
+static const struct node_ops fake = {.shift_clock = fake_shift,
+                                     .kill = fake_kill,
                                      .silence = fake_silence,
                                      .part = fake_part,
                                      .impair = fake_impair,
@@ -284,6 +293,23 @@ static void test_peers_are_kept_from_hearing_before_connections_are_forgotten(vo
     assert_string_equal(calls, "ICi");
 }
 
+static void test_a_clock_is_moved_as_it_is_asked_and_right_again(void **state) {
+    (void)state;
+    struct err err;
+    struct target t = {.kind = TARGET_NODE, .name = "n0", .pidfd = -1, .ops = &fake};
+    struct fault_arg back[] = {{"by", "-1h"}}, fast[] = {{"rate", "1.5"}},
+                     strobe[] = {{"by", "90s"}, {"period", "20ms"}};
+    assert_int_equal(play("clock-jump", &(struct fault_args){.v = back, .n = 1}, &err), 0);
+    assert_true(shifted.by_ns == -INT64_C(3600000000000) && shifted.since_ns > 0);
+    assert_true(!shifted.period_ns && !shifted.drift_ppb);
+    assert_int_equal(fault_find("clock-jump")->recover(&t, NULL, &err), 0);
+    assert_string_equal(calls, "Tt");
+    assert_int_equal(play("clock-drift", &(struct fault_args){.v = fast, .n = 1}, &err), 0);
+    assert_true(!shifted.by_ns && shifted.drift_ppb == 500000000);
+    assert_int_equal(play("clock-strobe", &(struct fault_args){.v = strobe, .n = 2}, &err), 0);
+    assert_true(shifted.by_ns == INT64_C(90000000000) && shifted.period_ns == 20000000);
+}
+
 static void test_a_worker_that_is_not_there_gets_no_signal(void **state) {
     (void)state;
     struct err err;
@@ -298,7 +324,18 @@ static void test_a_worker_that_is_not_there_gets_no_signal(void **state) {
 /* What each fault that takes arguments refuses of them. */
 static const struct {
     const char *fault, *key, *value;
-} bad[] = {{"net-partition", "planes", "date"},
+} bad[] = {{"clock-jump", "by", "+0s"},
+           {"clock-jump", "by", "--1h"},
+           {"clock-jump", "by", "100000000h"},
+           {"clock-drift", "rate", "1.0"},
+           {"clock-drift", "rate", "-1"},
+           {"clock-drift", "rate", "1e1"},
+           {"clock-drift", "rate", "101"},
+           {"clock-strobe", "by", "1"},
+           {"clock-strobe", "period", "0s"},
+           {"clock-monotonic", "uptime", "900ms"},
+           {"clock-boot", "asleep", "0s"},
+           {"net-partition", "planes", "date"},
            {"net-partition", "planes", "data,"},
            {"net-partition", "planes", "dat"},
            {"net-partition", "direction", "both ways"},
@@ -389,6 +426,7 @@ int main(void) {
         cmocka_unit_test(test_a_partition_is_of_the_target_and_all_others_or_of_the_groups),
         cmocka_unit_test(test_a_delay_is_taken_away_as_it_was_set),
         cmocka_unit_test(test_peers_are_kept_from_hearing_before_connections_are_forgotten),
+        cmocka_unit_test(test_a_clock_is_moved_as_it_is_asked_and_right_again),
         cmocka_unit_test(test_a_worker_that_is_not_there_gets_no_signal),
         cmocka_unit_test(test_an_argument_that_makes_no_sense_is_found_before_anything_is_done),
         cmocka_unit_test(test_every_fault_with_arguments_refuses_some),

@@ -13,7 +13,8 @@ struct evidence {
     const char *absent; /* what may be the reason when it was not */
     bool by_wire;       /* counted by the wire; where there is none, by the kernel: at_sockets */
     const char *at_sockets;
-    bool counts; /* the wire's counters are asked for before the fault is in force and undone */
+    bool by_probe; /* told by what is ours in the job's programs */
+    bool counts;   /* the wire's counters are asked for before the fault is in force and undone */
     bool unannounced; /* no record tells of it: every record is an occasion to look */
     bool answers;     /* inject only begins it: with this the fault is in force */
     /* The fault is about to be brought in force. Returns what is known of the target from now

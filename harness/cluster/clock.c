@@ -1,0 +1,52 @@
+/* The wall clock of a node: the page that its programs read, in the scratch directory. */
+#include "harness/cluster/parts.h"
+
+#include "base/mem.h"
+#include "base/sys/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Workers may have dropped their uid, and write there what they were told. */
+static int open_page(struct node *n, struct err *err) {
+    char *path = mem_printf("%s/%s.clock", n->cluster->scratch, n->plan->name);
+    n->clock = folder_create(n->cluster->run, path + strlen(n->cluster->dir) + 1, err);
+    n->clock_path = path;
+    if (n->clock < 0)
+        return n->clock;
+    if (fchmod(n->clock, 0666) != 0)
+        return err_set(err, -errno, "make %s writable", path);
+    return clock_page_make(n->clock, err);
+}
+
+int node_clock_make(struct node *n, struct err *err) {
+    node_clock_close(n);
+    return plan_needs(n->cluster->plan) & FAULT_NEEDS_PRELOAD ? open_page(n, err) : 0;
+}
+
+void node_clock_close(struct node *n) {
+    file_close(&n->clock);
+    free(n->clock_path);
+    n->clock_path = NULL;
+}
+
+int node_clock_shift(struct node *n, const struct clock_shift *shift, struct err *err) {
+    if (n->clock < 0)
+        return err_say(err, -ENOENT, "%s has no clock of its own", n->plan->name);
+    int r = clock_page_set(n->clock, shift, err);
+    return r ? err_wrap(err, "%s: ", n->plan->name) : 0;
+}
+
+const char *node_clock_path(const struct node *n) {
+    return n->clock_path;
+}
+
+int node_clock_witness(const struct node *n, struct clock_setting *ret_setting,
+                       struct clock_witness *ret) {
+    if (n->clock < 0)
+        return -ENOENT;
+    int r = clock_page_setting(n->clock, ret_setting);
+    return r ? r : clock_page_witness(n->clock, ret);
+}
