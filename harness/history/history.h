@@ -26,8 +26,9 @@
  *             until that limit
  *             limit {name: start|stall|total, ns, hang?}   interrupted {signal | why: budget}
  *             kept {dir}
- *             control {model, label, step_ns, first_step?, last_step?, loss?, cached, dir}   what
- *             the control run gave
+ *             control {model, label, step_ns, first_step?, last_step?, loss?, kept?, cached, dir}
+ *             what the control run gave; kept: so many complete checkpoints lay there in the end,
+ *             fewer than it had committed
  *             store-said {id, n, who: coordinator|store-leader, node, term | error, took_ns}   whom
  *             that fault means, as the store was asked before it fired
  *             job-end {why: ended|limit|interrupted|error, error?}
@@ -66,7 +67,11 @@
  *             sent, by the kernel; pid: who gets it, the worker or one of the group that it leads
  *             signal-group {node, pid, members:[{pid, name}]}   who else was in the group of that
  *             worker when the launcher first told it to end, and had been for 50 ms
- *             usage {node, pid, round, rss, fds}   what an agent holds when a round is complete
+ *             usage {node, pid, round, who: agent|helpers|store|worker, rank?, processes?, rss,
+ *             threads, fds, kinds: {socket, pipe, file, pidfd, anonymous: so many of fds}}   what is
+ *             held when a round is complete; by a worker when all of its round have stepped;
+ *             helpers: all processes together that the agent (pid) has besides the workers; who
+ *             absent: agent
  *             listening {node, port, round, found:[{local, remote?, state: listen|connected}]} what
  *             had MASTER_PORT at an end on the nodes of a round, when its group had formed
  *             devices {at: start|round-start|round|first-end|round-end|job-end, round, devices:
@@ -87,9 +92,10 @@
  *             what an impairment did to frames on that way)
  *
  *   disk      checkpoints {round, dir, newest, complete:[{step, round, path, model?}], damaged:
- *             [{path, why}], error?}   read when the last worker of `round` has ended (round 0:
+ *             [{path, why}], drafts?, error?}   read when the last worker of `round` has ended (round 0:
  *             before the first); model: SHA-256 of the weights that lie there, of ranktrain's
- *             format; error: job.checkpoint.complete gave no answer
+ *             format; drafts: so many other names there say that they are unfinished; error:
+ *             job.checkpoint.complete gave no answer
  *
  *   probe     worker-start {node, pid, argv0, env:{NAME:value}}   worker-exec {node, pid}
  *             exec-failed {node, pid, error}
@@ -105,6 +111,8 @@
  *
  *   launcher  launcher {node, pid, what, round, of?, rank?}   of and rank: the node and the worker
  *             that the launcher calls the first-failure of that round
+ *             store-keys {round, n}   how many keys the job has in its store, as the store says,
+ *             when a round is complete
  *             log {node, from, id | pattern, line}   likewise, of what the node's own program
  *             printed
  *

@@ -28,8 +28,8 @@
 const struct history_kind history_kinds[] = {
     {SOURCE_HARNESS, "control", "what the control run gave",
      FIELDS(F("model", TEXT), F("label", TEXT), F("step_ns", INT), F("first_step", INT),
-            F("last_step", INT), F("loss", NUMBER), F("cached", BOOL), F("dir", TEXT),
-            F("error", TEXT))},
+            F("last_step", INT), F("loss", NUMBER), F("kept", INT), F("cached", BOOL),
+            F("dir", TEXT), F("error", TEXT))},
     {SOURCE_HARNESS, "fault-failed", "a fault could not be brought in force",
      FIELDS(FAULT, MUST("error", TEXT))},
     {SOURCE_HARNESS, "fault-fired", "the trigger of a fault came true",
@@ -111,8 +111,9 @@ const struct history_kind history_kinds[] = {
     {SOURCE_KERNEL, "socket-drops", "packets dropped at a node's own sockets", FIELDS(NODE)},
     {SOURCE_KERNEL, "store-exit", "a program that serves the store has ended", FIELDS(WHO, ENDED)},
     {SOURCE_KERNEL, "store-start", "a program that serves the store has begun", FIELDS(WHO)},
-    {SOURCE_KERNEL, "usage", "what an agent holds when a round is complete",
-     FIELDS(WHO, F("round", INT), F("rss", INT), F("fds", INT))},
+    {SOURCE_KERNEL, "usage", "what agent, its helpers, store and workers hold in a round",
+     FIELDS(WHO, F("round", INT), F("who", TEXT), F("rank", INT), F("processes", INT),
+            F("rss", INT), F("threads", INT), F("fds", INT), F("kinds", MAP))},
     {SOURCE_KERNEL, "worker-exit", "a worker has ended; unknown: nobody could tell how",
      FIELDS(WHO, ENDED, ONE("unknown", BOOL))},
 
@@ -126,7 +127,7 @@ const struct history_kind history_kinds[] = {
 
     {SOURCE_DISK, "checkpoints", "what lies in the directory when `round` has ended",
      FIELDS(MUST("round", INT), F("dir", TEXT), F("newest", INT), ONE("complete", LIST),
-            F("damaged", LIST), ONE("error", TEXT))},
+            F("damaged", LIST), F("drafts", INT), ONE("error", TEXT))},
 
     {SOURCE_PROBE, "fault-evidence", "what programs were told of the time",
      FIELDS(FAULT, F("what", TEXT), F("program", TEXT), F("told", INT), F("ahead_least", INT),
@@ -157,6 +158,8 @@ const struct history_kind history_kinds[] = {
      FIELDS(F("what", TEXT), F("round", INT), F("of", TEXT), F("rank", INT))},
     {SOURCE_LAUNCHER, "log", "a line that somebody waits for, or expects something of",
      FIELDS(F("from", TEXT), F("id", TEXT), F("pattern", TEXT), F("line", TEXT))},
+    {SOURCE_LAUNCHER, "store-keys", "how many keys the job has in its store",
+     FIELDS(F("round", INT), MUST("n", INT))},
 
     {SOURCE_USER, "answer", "what a probe of the scenario was answered",
      FIELDS(MUST("probe", TEXT), MUST("ok", BOOL), F("value", TEXT), F("error", TEXT),

@@ -30,6 +30,7 @@ struct checkpoints {
     char *dir;
     const struct folder *within; /* dir lies below it; NULL: it does not */
     struct list known;
+    int64_t drafts; /* what lies beside them and is called as something unfinished */
 };
 
 struct checkpoints *checkpoints_new(const char *dir, const struct folder *within) {
@@ -174,7 +175,14 @@ static int open_dir(const struct checkpoints *c, struct folder *ret) {
                      : folder_open(ret, c->dir, NULL);
 }
 
+/* ".step-00000025.3", "model.tmp", "tmp-abc", "step-25.part". */
+static bool is_draft(const char *name) {
+    return (*name == '.' && !str_eq(name, ".") && !str_eq(name, "..")) || strstr(name, "tmp") ||
+           strstr(name, ".part") || strstr(name, "draft") || str_ends(name, "~");
+}
+
 void checkpoints_refresh(struct checkpoints *c) {
+    c->drafts = 0;
     list_each(it, &c->known) list_entry(it, struct checkpoint, link)->there = false;
     TEXTS_FINI struct texts names = {0};
     struct folder dir;
@@ -185,6 +193,8 @@ void checkpoints_refresh(struct checkpoints *c) {
         int64_t step;
         if (step_of(names.v[i], &step))
             look_at(c, &dir, names.v[i], step);
+        else
+            c->drafts += is_draft(names.v[i]);
     }
     folder_close(&dir);
 }
@@ -225,4 +235,5 @@ void checkpoints_put(struct checkpoints *c, struct json_writer *w) {
     json_put_i64(w, "newest", newest);
     put_list(c, w, "complete", true);
     put_list(c, w, "damaged", false);
+    json_put_i64(w, "drafts", c->drafts);
 }

@@ -61,6 +61,15 @@ int leader_of_job(const struct json *range, const char *run_id, struct leader *r
     return read_job(&a, range, run_id, ret, err);
 }
 
+int leader_keys_of(const struct json *range, int64_t *ret, struct err *err) {
+    int64_t n = 0;
+    if (!json_get(range, "header"))
+        return err_say(err, -EPROTO, "that is not the answer of a store");
+    json_each(it, json_get(range, "kvs")) n += json_get(it, "key") != NULL;
+    *ret = n;
+    return 0;
+}
+
 /* ---- an etcd ---- */
 
 /* Ids are 64 bits without a sign: they are compared as text. Absent is 0. */
@@ -97,13 +106,25 @@ static void put_range(struct buf *out, const char *run_id) {
     buf_fini(&key);
 }
 
+static const struct json *ask_range(struct arena *a, const char *addr, uint16_t port,
+                                    const char *run_id, struct err *err) {
+    BUF_FINI struct buf question = {0};
+    put_range(&question, run_id);
+    return gateway_ask(a, addr, port, "/v3/kv/range", buf_str(&question), err);
+}
+
 int leader_ask_job(const char *addr, uint16_t port, const char *run_id, struct leader *ret,
                    struct err *err) {
     ARENA_FINI struct arena a = {0};
-    BUF_FINI struct buf question = {0};
-    put_range(&question, run_id);
-    const struct json *range = gateway_ask(&a, addr, port, "/v3/kv/range", buf_str(&question), err);
+    const struct json *range = ask_range(&a, addr, port, run_id, err);
     return range ? leader_of_job(range, run_id, ret, err) : err->code;
+}
+
+int leader_ask_keys(const char *addr, uint16_t port, const char *run_id, int64_t *ret,
+                    struct err *err) {
+    ARENA_FINI struct arena a = {0};
+    const struct json *range = ask_range(&a, addr, port, run_id, err);
+    return range ? leader_keys_of(range, ret, err) : err->code;
 }
 
 int leader_ask_member(const char *addr, uint16_t port, struct leader *ret, struct err *err) {

@@ -25,8 +25,14 @@ int leader_of_job(const struct json *range, const char *run_id, struct leader *r
 int leader_of_members(const struct json *status, const struct json *list, struct leader *ret,
                       struct err *err);
 
+/* How many keys a range holds; -EPROTO: that is no range. */
+int leader_keys_of(const struct json *range, int64_t *ret, struct err *err);
+
 /* Asks the store there. Blocking, for a process that does nothing else (rankquake inquire); as
  * above, or as gateway_ask when there is no answer. */
 int leader_ask_job(const char *addr, uint16_t port, const char *run_id, struct leader *ret,
                    struct err *err);
+/* How many keys a job has there: of all its lives; 0 or the error of asking. */
+int leader_ask_keys(const char *addr, uint16_t port, const char *run_id, int64_t *ret,
+                    struct err *err);
 int leader_ask_member(const char *addr, uint16_t port, struct leader *ret, struct err *err);

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_MAX = 256 << 20, CONTROL_VERSION = 4 };
+enum { FILE_MAX = 256 << 20, CONTROL_VERSION = 5 };
 
 struct scenario control_scenario(const struct scenario *s) {
     struct scenario c = *s;
@@ -236,6 +236,7 @@ int control_read(const char *dir, struct control *ret, struct err *err) {
                                 .first_step = json_get_i64(j, "first_step", -1),
                                 .last_step = json_get_i64(j, "last_step", -1),
                                 .told = json_get_bool(j, "told", false),
+                                .kept = json_get_i64(j, "kept", -1),
                                 .has_loss = loss != NULL,
                                 .loss = json_number(loss, 0),
                                 .start_ns = json_get_i64(j, "start_ns", 0),
@@ -286,6 +287,7 @@ static void put_control(struct buf *out, const struct control *c) {
     json_put_bool(&w, "told", c->told);
     if (c->has_loss)
         json_put_double(&w, "loss", c->loss);
+    json_put_i64(&w, "kept", c->kept);
     json_put_i64(&w, "start_ns", c->start_ns);
     json_put_i64(&w, "train_ns", c->train_ns);
     json_put_i64(&w, "steps_ns", c->steps_ns);
@@ -327,6 +329,22 @@ static void take_loss(const struct history *h, struct control *ret) {
     ret->loss = n ? sum / n : 0;
 }
 
+/* How many checkpoints it keeps: where it has cleared some away, or nothing is known of that. */
+static int64_t take_kept(const struct history *h) {
+    const struct record *look = history_newest(h, SOURCE_DISK, "checkpoints");
+    const struct json *complete = look ? record_get(look, "complete") : NULL;
+    int64_t commits = 0, last = -1;
+    history_each(r, h) {
+        int64_t step = record_i64(r, "step", -1);
+        bool commit = r->source == SOURCE_JOB && record_is(r, "checkpoint-commit");
+        commits += commit && step > last;
+        last = commit && step > last ? step : last;
+    }
+    return complete && complete->length && commits > (int64_t)complete->length
+               ? (int64_t)complete->length
+               : -1;
+}
+
 /* How long it took to begin and to train, on the clock that triggers count by: where steps are read
  * from the output a disturbed run is steady with the first of them, this one with its workers. */
 static void take_times(const struct history *h, const struct rounds *rs, struct control *ret) {
@@ -354,6 +372,7 @@ void control_take(const struct history *h, const struct rounds *rs, struct contr
     str_copy(ret->model, sizeof(ret->model), w ? w->model : "");
     take_times(h, rs, ret);
     take_loss(h, ret);
+    ret->kept = take_kept(h);
     history_each(r, h) if (w && r->pid == w->pid && record_is(r, "done"))
         str_copy(ret->label, sizeof(ret->label), json_get_string(r->fields, "label", ""));
 }

@@ -42,6 +42,8 @@ static void begin(struct engine *e) {
     }
     if (s->control->has_loss)
         json_put_double(w, "loss", s->control->loss);
+    if (s->control->kept >= 0)
+        json_put_i64(w, "kept", s->control->kept);
     json_put_bool(w, "cached", s->control->cached);
     json_put_string(w, "dir", s->control->dir);
     engine_recorded(e);

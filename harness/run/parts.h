@@ -6,6 +6,7 @@ X(timeline)  /* a fault fires before anybody else takes time */
 X(limits)
 X(master)
 X(device_snapshots)
+X(holdings)
 X(usage)    /* refuses a run before anything of it is there */
 X(pause)    /* what is made from here on is taken down again when a signal comes */
 X(presence) /* a run is marked before the first process of it */
@@ -18,5 +19,6 @@ X(outputs) /* is read to its end while the nodes are still there */
 X(probes)
 X(steady)
 X(stores)
+X(store_keys)
 X(hang)
 X(ending) /* everybody has seen what ends the job, and counting knows whom to wait for */

@@ -16,6 +16,7 @@ struct control {
     bool told;                     /* its steps can be held: the job itself sends them */
     int64_t start_ns, train_ns; /* begin to steady state, and from there to the last worker's end */
     int64_t steps_ns;           /* from steady state to the last step, 0: none came after it */
+    int64_t kept; /* complete checkpoints that it keeps, of more; -1: all, or nobody knows */
     bool has_loss;
     double loss; /* of its last step, the mean over the ranks that told one */
     bool cached;

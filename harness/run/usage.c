@@ -1,87 +1,16 @@
-/* What every agent holds when a round is complete, and what the host lets all of them have. */
+/* What the host lets all of the run have, and whether that may have been in its way. */
 #include "harness/run/engine.h"
 
-#include "base/sys/file.h"
 #include "base/sys/limits.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-/* What every agent holds when a round is complete: memory that is resident, and descriptors. What
- * piles up over many rounds is told by the check drift. */
 
 enum scarcity { SCARCE_MEMORY_LIMIT, SCARCE_PROCESSES, SCARCE_MEMORY };
 
 struct usage {
-    int round;             /* at which the agents were looked at last */
     unsigned scarce;       /* a bit per kind that has been told */
     int64_t killed_before; /* processes, for want of memory; -1: nobody knows */
 };
-
-/* Beyond that the reading itself would make the harness late. */
-enum { NODES_MAX = 64, STATM_MAX = 256 };
-
-static int64_t resident(pid_t pid) {
-    char path[64];
-    BUF_FINI struct buf text = {0};
-    int64_t pages = -1;
-    snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
-    if (file_read(path, STATM_MAX, &text, NULL) == 0) {
-        char *at = strchr(buf_str(&text), ' ');
-        pages = at ? strtoll(at, NULL, 10) : -1;
-    }
-    return pages < 0 ? -1 : pages * sysconf(_SC_PAGESIZE);
-}
-
-/* -1: not for us to see. */
-static int64_t descriptors(pid_t pid) {
-    char path[64];
-    int64_t n = 0;
-    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-    DIR *dir = opendir(path);
-    if (!dir)
-        return -1;
-    for (struct dirent *d; (d = readdir(dir));)
-        n += d->d_name[0] != '.';
-    closedir(dir);
-    return n;
-}
-
-static void put_agent(struct engine *e, const struct node *n, int round) {
-    pid_t pid = node_program_pid(n);
-    int64_t rss = resident(pid), fds = descriptors(pid);
-    if (rss < 0 && fds < 0)
-        return;
-    struct json_writer *w = engine_record(e, SOURCE_KERNEL, "usage");
-    json_put_string(w, "node", node_plan(n)->name);
-    json_put_i64(w, "pid", pid);
-    json_put_i64(w, "round", round);
-    if (rss >= 0)
-        json_put_i64(w, "rss", rss);
-    if (fds >= 0)
-        json_put_i64(w, "fds", fds);
-    engine_recorded(e);
-}
-
-static void seen_agents(struct engine *e, const struct record *r) {
-    struct usage *u = own(e, usage);
-    const struct rounds *rs = e->rec.rounds;
-    if (!record_is(r, "worker-start") || !rs->n || e->phase > ENGINE_RUNNING)
-        return;
-    const struct round *newest = rs->v[rs->n - 1];
-    if (!newest->complete || u->round == newest->number || e->plan->nodes_n > NODES_MAX)
-        return;
-    u->round = newest->number;
-    cluster_each(n, e->cluster) {
-        if (!node_plan(n)->is_store && node_is_on(n) && node_program_pid(n))
-            put_agent(e, n, newest->number);
-    }
-}
-
-/* ---- what the host lets this user have ---- */
 
 /* Below that not even the harness's own programs and a small job run. */
 static const int64_t MEMORY_LEAST = (int64_t)1 << 30;
@@ -191,7 +120,6 @@ static bool ended_badly(const struct record *r) {
 }
 
 static void record(struct engine *e, const struct record *r) {
-    seen_agents(e, r);
     if (ended_badly(r))
         look_for_killed(e);
     bool late = record_is(r, "lag") && r->source == SOURCE_HARNESS && !*record_text(r, "why");

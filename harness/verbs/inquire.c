@@ -1,5 +1,5 @@
 /* rankquake inquire coordinator ADDRESS PORT RUN_ID, or store-leader ADDRESS PORT: asks a store who
- * leads; started by the harness in the network of the store's node, not by people. */
+ * leads; keys ADDRESS PORT RUN_ID: how many a job has there; started by the harness in the network of the store's node, not by people. */
 #include "base/str.h"
 #include "harness/observe/leader.h"
 #include "harness/verb.h"
@@ -7,9 +7,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Prints "NAME TERM", or why there is no answer. */
+static int tell(int r, const struct err *err, const char *name, int64_t number) {
+    if (r < 0)
+        fputs(err->msg, stdout);
+    else
+        printf("%s%s%" PRId64, name, *name ? " " : "", number);
+    return r < 0 ? EXIT_FAIL : EXIT_PASS;
+}
+
+/* Prints "NAME TERM", or the number of keys, or why there is no answer. */
 static int inquire_main(int argc, char **argv) {
-    struct leader found;
+    struct leader found = {0};
     struct err err = {0};
     int64_t port = 0;
     int r;
@@ -18,21 +26,19 @@ static int inquire_main(int argc, char **argv) {
         r = leader_ask_job(argv[2], (uint16_t)port, argv[4], &found, &err);
     } else if (there && argc == 4 && str_eq(argv[1], "store-leader")) {
         r = leader_ask_member(argv[2], (uint16_t)port, &found, &err);
+    } else if (there && argc == 5 && str_eq(argv[1], "keys")) {
+        r = leader_ask_keys(argv[2], (uint16_t)port, argv[4], &found.term, &err);
     } else {
         fprintf(stderr, "rankquake inquire: started by rankquake itself, with a question and a "
                         "store\n");
         return EXIT_USAGE_ERROR;
     }
-    if (r < 0)
-        fputs(err.msg, stdout);
-    else
-        printf("%s %" PRId64, found.name, found.term);
-    return r < 0 ? EXIT_FAIL : EXIT_PASS;
+    return tell(r, &err, found.name, found.term);
 }
 
 const struct verb verb_inquire = {
     .name = "inquire",
-    .usage = "inquire coordinator|store-leader ADDRESS PORT [RUN_ID]",
+    .usage = "inquire coordinator|store-leader|keys ADDRESS PORT [RUN_ID]",
     .options = (const struct verb_option[]){{0}},
     .main = inquire_main,
 };

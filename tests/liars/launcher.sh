@@ -14,6 +14,7 @@ worker() { # worker RANK COUNT COMMAND...
 }
 for count in 0 1 2 3; do
     pids=()
+    [ "$lie" = keeps-file ] && exec {kept}</dev/null
     for rank in 0 1; do
         [ "$lie$rank" = fewer-workers1 ] || { worker "$rank" "$count" "$@" & pids+=($!); }
     done

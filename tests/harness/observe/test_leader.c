@@ -67,6 +67,20 @@ static void test_who_holds_the_lead_of_the_job_that_is_now_coordinates(void **st
     assert_int_equal(l.term, 11);
 }
 
+static void test_all_keys_of_a_job_are_counted(void **state) {
+    (void)state;
+    struct arena a = {0};
+    struct buf text = {0};
+    struct err err = {0};
+    int64_t n = -1;
+    put(&text, job, JOB_N, NULL);
+    assert_int_equal(leader_keys_of(json_parse(&a, text.data, text.len, NULL), &n, &err), 0);
+    assert_int_equal(n, JOB_N);
+    assert_int_equal(leader_keys_of(json_parse(&a, "{}", 2, NULL), &n, &err), -EPROTO);
+    buf_fini(&text);
+    arena_fini(&a);
+}
+
 static void test_a_store_that_names_nobody_says_why(void **state) {
     (void)state;
     static const struct {
@@ -151,6 +165,7 @@ static void test_what_is_no_answer_of_a_store_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_holds_the_lead_of_the_job_that_is_now_coordinates),
+        cmocka_unit_test(test_all_keys_of_a_job_are_counted),
         cmocka_unit_test(test_a_store_that_names_nobody_says_why),
         cmocka_unit_test(test_ids_of_members_are_compared_as_they_stand),
         cmocka_unit_test(test_a_member_without_a_leader_says_so),
