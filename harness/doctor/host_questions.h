@@ -6,6 +6,7 @@
 #define HOST_QUESTIONS(X)                                                                          \
     X(blas)                                                                                        \
     X(cgroup)                                                                                      \
+    X(clock)                                                                                       \
     X(cores)                                                                                       \
     X(cuda)                                                                                        \
     X(curl)                                                                                        \
@@ -27,6 +28,7 @@
     X(rootfs)                                                                                      \
     X(seccomp)                                                                                     \
     X(sockets)                                                                                     \
+    X(uptime)                                                                                      \
     X(wire)
 
 #define X(name) extern const struct host_question host_question_##name;

@@ -1,7 +1,10 @@
-/* Prints the answers to all host questions. */
+/* Prints the answers to all host questions, and what becomes of each fault by them. */
 #include "base/buf.h"
-#include "faults/fault.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "faults/need.h"
 #include "harness/doctor/host_questions.h"
+#include "harness/doctor/outlook.h"
 #include "harness/verbs.h"
 #include "reports/report.h"
 
@@ -47,9 +50,17 @@ static void print_result(const struct host_question *p, const struct question_re
     put_wrapped("fix:", r->fix);
 }
 
+enum {
+#define X(name) QUESTION_NUMBER_##name,
+    HOST_QUESTIONS(X)
+#undef X
+        QUESTIONS_N
+};
+
 struct examination {
     const struct question_given *given;
-    bool unicode;
+    bool unicode, quiet;
+    struct question_result answers[QUESTIONS_N];
     int missing[QUESTION_PARTS];       /* that are needed and lack what they look for */
     int others;                        /* and those that are not */
     struct buf faults[QUESTION_PARTS]; /* that cannot be injected, "a, b" */
@@ -70,7 +81,7 @@ static void note_loss(struct examination *x, const struct host_question *p) {
 static void note_no_wire(struct examination *x) {
     struct buf *lost = &x->faults[QUESTION_FOR_PROCESSES];
     for (size_t i = 0; faults[i]; i++)
-        if (faults[i]->needs & FAULT_NEEDS_WIRE)
+        if (faults[i]->needs & FAULT_NEEDS_OF_NAMESPACES)
             buf_printf(lost, "%s%s", lost->len ? ", " : "", faults[i]->name);
 }
 
@@ -80,15 +91,17 @@ static bool is_asked(const struct host_question *p, bool parts, bool demo) {
 
 /* Those that every scenario needs, those of which nodes are made, or the others. */
 static void examine(struct examination *x, const char *heading, bool parts, bool demo) {
-    puts(heading);
+    if (!x->quiet)
+        puts(heading);
     for (size_t i = 0; host_questions[i]; i++) {
-        struct question_result r;
+        struct question_result *r = &x->answers[i];
         if (!is_asked(host_questions[i], parts, demo))
             continue;
-        question_try(host_questions[i], x->given, &r);
-        print_result(host_questions[i], &r, x->unicode);
+        question_try(host_questions[i], x->given, r);
+        if (!x->quiet)
+            print_result(host_questions[i], r, x->unicode);
         fflush(stdout);
-        if (r.status == QUESTION_LACKS)
+        if (r->status == QUESTION_LACKS)
             note_loss(x, host_questions[i]);
     }
 }
@@ -147,35 +160,126 @@ static void print_faults(const struct examination *x) {
         printf("\nfaults: all %zu can be injected here\n", all);
 }
 
+/* ---- each fault ---- */
+
+static const char *const outlook_words[] = {"works", "works with less", "cannot"};
+static const char *const outlook_labels[] = {"work:", "work with less:", "cannot:"};
+
+static bool is_alike(const struct outlook *a, const struct outlook *b) {
+    return a->kind == b->kind && str_eq(a->why ? a->why : "", b->why ? b->why : "");
+}
+
+/* Those of which the same is to be said stand together, behind the first of them. */
+static void print_outlooks(const struct examination *x) {
+    puts("\neach fault, by what was tried");
+    for (size_t i = 0; faults[i]; i++) {
+        BUF_FINI struct buf names = {0};
+        struct outlook o = outlook_of(faults[i], x->answers);
+        size_t first = i;
+        for (size_t k = 0; faults[k]; k++) {
+            struct outlook other = outlook_of(faults[k], x->answers);
+            if (!is_alike(&o, &other))
+                continue;
+            first = names.len ? first : k;
+            buf_printf(&names, "%s%s", names.len ? ", " : "", faults[k]->name);
+        }
+        if (first != i)
+            continue;
+        put_wrapped(outlook_labels[o.kind], buf_str(&names));
+        if (o.why)
+            put_wrapped(o.kind == OUTLOOK_LESS ? "how:" : "why:", o.why);
+        if (o.fix)
+            put_wrapped("fix:", o.fix);
+    }
+}
+
+static void put_questions(struct json_writer *w, const struct examination *x) {
+    static const char *const status[] = {"works", "lacks", "unasked"};
+    json_array(w, "questions");
+    for (size_t i = 0; host_questions[i]; i++) {
+        const struct question_result *r = &x->answers[i];
+        json_object(w, NULL);
+        json_put_string(w, "name", host_questions[i]->name);
+        json_put_string(w, "status", status[r->status]);
+        json_put_string(w, "seen", r->seen);
+        json_put_string(w, "fix", r->status == QUESTION_LACKS ? r->fix : NULL);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+static void put_outlooks(struct json_writer *w, const struct examination *x) {
+    json_array(w, "faults");
+    for (size_t i = 0; faults[i]; i++) {
+        struct outlook o = outlook_of(faults[i], x->answers);
+        json_object(w, NULL);
+        json_put_string(w, "name", faults[i]->name);
+        json_put_string(w, "family", fault_family(faults[i]));
+        json_put_string(w, "here", outlook_words[o.kind]);
+        json_put_string(w, "why", o.why);
+        json_put_string(w, "fix", o.fix);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+static void print_json(const struct examination *x) {
+    static const char *const isolation[] = {"none", "namespaces", "processes"};
+    BUF_FINI struct buf out = {0};
+    struct json_writer w = {.out = &out};
+    json_object(&w, NULL);
+    json_put_string(&w, "isolation", isolation[chosen(x)]);
+    put_questions(&w, x);
+    put_outlooks(&w, x);
+    json_end_object(&w);
+    puts(buf_str(&out));
+}
+
+static void print_rest(const struct examination *x, bool runs) {
+    print_isolation(x);
+    print_outlooks(x);
+    print_faults(x);
+    if (!runs)
+        puts("no scenario can run on this host; what is marked above says why");
+    else
+        printf("the demo can run here%s\n",
+               x->others ? ", with what is marked above left out" : "");
+}
+
 static int doctor(const struct arguments *a) {
     struct question_given given = {.etcd = arguments_value(a, "--etcd")};
+    const char *format = arguments_value(a, "--format");
     if (a->files_n)
         return verb_usage_error(a->verb, "it takes no file, only options");
+    if (format && !str_eq(format, "text") && !str_eq(format, "json"))
+        return verb_usage_error(a->verb, "--format is text or json");
     struct report_style style = report_style_of(stdout);
-    struct examination x = {.given = &given, .unicode = style.unicode};
+    static struct examination x;
+    x = (struct examination){
+        .given = &given, .unicode = style.unicode, .quiet = format && str_eq(format, "json")};
     note_no_wire(&x);
     examine(&x, "needed by every scenario", false, true);
     examine(&x, "\nhow nodes are kept apart: namespaces, else processes", true, false);
     examine(&x, "\nfor some things", false, false);
-    print_isolation(&x);
-    print_faults(&x);
+    bool runs = !x.missing[QUESTION_FOR_ALL] && chosen(&x) != QUESTION_FOR_ALL;
+    if (x.quiet)
+        print_json(&x);
+    else
+        print_rest(&x, runs);
     for (size_t i = 0; i < QUESTION_PARTS; i++)
         buf_fini(&x.faults[i]);
-    bool runs = !x.missing[QUESTION_FOR_ALL] && chosen(&x) != QUESTION_FOR_ALL;
-    if (!runs)
-        puts("no scenario can run on this host; what is marked above says why");
-    else
-        printf("the demo can run here%s\n", x.others ? ", with what is marked above left out" : "");
     return runs ? EXIT_PASS : EXIT_SKIPPED;
 }
 
 const struct verb verb_doctor = {
     .name = "doctor",
-    .usage = "doctor [--etcd HOST:PORT]",
+    .usage = "doctor [--etcd HOST:PORT] [--format json]",
     .summary = "say what this host can do and what it cannot, each with the reason and a fix",
     .example = "doctor",
     .options =
         (const struct verb_option[]){
-            {"--etcd", "HOST:PORT", "also look at this store: does it compact its history?"}, {0}},
+            {"--etcd", "HOST:PORT", "also look at this store: does it compact its history?"},
+            {"--format", "FORMAT", "text (for people, default) or json"},
+            {0}},
     .run = doctor,
 };

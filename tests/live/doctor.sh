@@ -16,8 +16,8 @@ answer() { sed -n "s/^\([-+x]\) $1  .*/\1/p" "$dir/said"; }
 
 "$BIN/rankquake" doctor >"$dir/said" 2>&1
 rc=$?
-for question in blas cgroup cores cuda curl cut dataset etcd 'exit status' fuse gpu kernel 'kernel stack' \
-    namespaces nccl priority processes programs ptrace 'ranktrain cuda' rootfs seccomp sockets wire; do
+for question in blas cgroup clock cores cuda curl cut dataset etcd 'exit status' fuse gpu kernel 'kernel stack' \
+    namespaces nccl priority processes programs ptrace 'ranktrain cuda' rootfs seccomp sockets uptime wire; do
     [ "$(answer "$question" | wc -l)" = 1 ] || fail "$question is not answered once"
     if [ "$(answer "$question")" = x ]; then
         grep -A9 "^x $question  " "$dir/said" | sed '1d' | sed '/^[-+x]/,$d' | grep -q 'fix:' ||
@@ -34,6 +34,36 @@ fi
 faults=$("$BIN/rankquake" list faults | wc -l)
 if [ "$needed" = 0 ] && [ "$(answer ptrace)" = + ]; then
     grep -q "^faults: all $faults can be injected here$" "$dir/said" || fail 'the faults are not counted'
+fi
+# Each fault once, with what becomes of it.
+told() { sed -n '/^each fault, by/,/^faults: /p' "$dir/said" | tr -s ' \n' '  '; }
+names=$("$BIN/rankquake" list faults | cut -d' ' -f1)
+told >"$dir/told"
+for fault in $names; do
+    [ "$(grep -oE "[ ,:]$fault[ ,]" "$dir/told" | wc -l)" = 1 ] || fail "$fault is not told of once"
+done
+if command -v python3 >/dev/null; then
+    "$BIN/rankquake" doctor --format json >"$dir/json" 2>"$dir/said"
+    python3 - "$dir/json" $names <<'END' || fail '--format json'
+import json, sys
+faults = json.load(open(sys.argv[1]))['faults']
+assert [f['name'] for f in faults] == sys.argv[2:], faults
+assert all(f['here'] == 'works' or f['why'] and f['fix'] for f in faults), faults
+END
+fi
+"$BIN/rankquake" doctor --format html >"$dir/said" 2>&1
+[ $? = 64 ] || fail 'a format that there is not was taken'
+# Another user is told what he can do, not what root could, each with the fix.
+other=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+if [ "$(id -u)" = 0 ] && "${other[@]}" test -x "$BIN/rankquake" 2>/dev/null; then
+    TMPDIR=/tmp "${other[@]}" "$BIN/rankquake" doctor >"$dir/said" 2>&1
+    rc=$?
+    [ $rc = $([ "$(answer namespaces)$(answer processes)" = xx ] && echo 4 || echo 0) ] || fail "another user: exit $rc"
+    case $(answer namespaces) in
+    +) told | grep -qE ' work: .*net-delay' || fail 'another user, with namespaces: no net-delay' ;;
+    x) told | grep -qE ' cannot: .*net-delay.* fix: ' || fail 'another user, without namespaces: net-delay' ;;
+    *) fail 'another user: namespaces are not asked for' ;;
+    esac
 fi
 # It says of the namespaces what a run says of them, and of the rest what is done without.
 cat >"$dir/s.yaml" <<<'{cluster: {nodes: 1, store: none}, job: {run: ["true"]}}'
@@ -84,6 +114,10 @@ if unshare -Ur true 2>/dev/null; then
         grep -q '^isolation: processes would be used' "$dir/said" || fail 'not told what would be used'
         grep -q '^  to have namespaces: .*sysctl user.max_net_namespaces=' "$dir/said" ||
             grep -q '^  to have namespaces: docker' "$dir/said" || fail 'not told what would give namespaces'
+    fi
+    if [ "$(answer processes)" = + ]; then
+        told | grep -qE ' work with less: .*worker-kill.* how: nodes are processes' || fail 'not told what works with less'
+        told | grep -qE ' cannot: .*net-delay.* why: .* fix: ' || fail 'not told why net-delay cannot be had'
     fi
     grep -q 'max_net_namespaces 0' "$dir/said" || fail 'the switch is not named'
 fi

@@ -32,7 +32,7 @@ static void put_evidence(struct buf *out, unsigned evidence) {
 }
 
 static void put_fault(struct buf *out, const struct fault *f) {
-    bool wire = f->needs & (FAULT_NEEDS_WIRE | FAULT_NEEDS_UPTIME);
+    bool wire = f->needs & FAULT_NEEDS_OF_NAMESPACES;
     buf_printf(out, "| `%s` | %s | ", f->name, fault_family(f));
     put_targets(out, f->targets);
     buf_printf(out, " | %s | ", f->needs ? fault_needs_text(f->needs) : "nothing");
