@@ -8,7 +8,7 @@ struct overview_row {
     const char *name; /* "node-killed" */
     const char *link; /* its folder, from the page's; NULL: it was not run */
     int exit_code;    /* of the run */
-    char what[120];   /* what happened, in some five words */
+    char what[200];   /* what happened, in some five words */
     int64_t detect_ns, recover_ns, lost_steps; /* -1: none, or not known */
     bool over_before;                          /* the job ended well before the fault's moment */
     char check[32];                            /* the one that decided, "" */

@@ -43,7 +43,7 @@ const struct fault fault_clock_monotonic = {
             {"uptime", "duration", "10s", "how long it seems to have been on when it starts"}, {0}},
     .undo = "nothing to undo: the node has its uptime until it is off",
     .blast = "whatever compares monotonic times of two nodes, or with one from before a boot",
-    .example = "{when: {step: 60}, fault: clock-monotonic, with: {uptime: 30d}, on: n3}",
+    .example = "{when: {step: 60}, fault: clock-monotonic, with: {uptime: 720h}, on: n3}",
     .check = check,
     .inject = inject,
 };

@@ -1,9 +1,11 @@
 #include "harness/play/announcement.h"
 
+#include "base/str.h"
 #include "base/sys/printing.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 void announcement_say(const char *fmt, ...) {
     BUF_FINI struct buf out = {0}, text = {0};
@@ -122,6 +124,21 @@ static const char *const fix_checkpoints =
     "With the directory of the checkpoints the harness reads it itself: "
     "--set job.checkpoint.dir=DIR --set job.checkpoint.complete=COMMAND (docs/first-hour.md).";
 
+/* What no run could judge, behind what the control run showed, with the option that would help most. */
+static void name_open(struct overview *o, const struct scenario *base) {
+    struct overview_row *row = &o->rows[0];
+    BUF_FINI struct buf text = {0};
+    const struct overview_open *open;
+    buf_puts(&text, row->what);
+    for (size_t i = 0; (open = overview_not_judged(o, i)); i++)
+        buf_printf(&text, "%s%s", i ? ", " : "; not judged: ", open->check);
+    if (text.len > strlen(row->what) && !o->steps)
+        buf_puts(&text, ": try --observe step=REGEX");
+    else if (text.len > strlen(row->what) && !base->job.checkpoint_dir)
+        buf_puts(&text, ": try --set job.checkpoint.dir=DIR");
+    str_copy(row->what, sizeof(row->what), buf_str(&text));
+}
+
 int announcement_result(struct overview *o, const struct scenario *base, const struct folder *dir,
                         struct err *err) {
     struct buf out = {0}, page = {0};
@@ -133,6 +150,7 @@ int announcement_result(struct overview *o, const struct scenario *base, const s
     if (!base->job.checkpoint_dir)
         fix[n++] = fix_checkpoints;
     o->fix = fix;
+    name_open(o, base);
     buf_putc(&out, '\n');
     overview_put(o, &style, &out);
     overview_html(o, &page);

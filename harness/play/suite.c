@@ -397,7 +397,9 @@ struct generate_run suite_generate_run(const struct control *c) {
                                  .told = c->told,
                                  .start_ns = c->start_ns,
                                  .train_ns = c->train_ns,
-                                 .steps_ns = c->steps_ns};
+                                 .steps_ns = c->steps_ns,
+                                 .saves = c->saves,
+                                 .saves_told = c->saves_told};
 }
 
 /* ---- the whole ---- */

@@ -237,6 +237,7 @@ int control_read(const char *dir, struct control *ret, struct err *err) {
                                 .last_step = json_get_i64(j, "last_step", -1),
                                 .told = json_get_bool(j, "told", false),
                                 .kept = json_get_i64(j, "kept", -1),
+                                .saves_told = json_get_bool(j, "saves_told", false),
                                 .has_loss = loss != NULL,
                                 .loss = json_number(loss, 0),
                                 .start_ns = json_get_i64(j, "start_ns", 0),
@@ -245,6 +246,7 @@ int control_read(const char *dir, struct control *ret, struct err *err) {
         str_copy(ret->made, sizeof(ret->made), json_get_string(j, "dir", ""));
         str_copy(ret->model, sizeof(ret->model), json_get_string(j, "model", ""));
         str_copy(ret->label, sizeof(ret->label), json_get_string(j, "label", ""));
+        str_copy(ret->saves, sizeof(ret->saves), json_get_string(j, "saves", ""));
         str_copy(ret->dir, sizeof(ret->dir), dir);
     } else if (r == 0) {
         r = err_say(err, -ENOENT, "%s: not a control run's result", path);
@@ -285,6 +287,8 @@ static void put_control(struct buf *out, const struct control *c) {
     json_put_i64(&w, "first_step", c->first_step);
     json_put_i64(&w, "last_step", c->last_step);
     json_put_bool(&w, "told", c->told);
+    json_put_string(&w, "saves", c->saves);
+    json_put_bool(&w, "saves_told", c->saves_told);
     if (c->has_loss)
         json_put_double(&w, "loss", c->loss);
     json_put_i64(&w, "kept", c->kept);
@@ -311,6 +315,16 @@ static void take_steps(const struct history *h, struct control *ret, int64_t *re
         *ret_begin = *ret_begin ? *ret_begin : r->t_ns;
         *ret_end = r->t_ns;
     }
+}
+
+/* How a save that is going on is known of: best while its bytes are written. */
+static void take_saves(const struct history *h, struct control *ret) {
+    static const char *const kinds[] = {"checkpoint-write", "checkpoint-begin"};
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds) && !*ret->saves; k++)
+        history_each(r, h) if (r->source == SOURCE_JOB && record_is(r, kinds[k])) {
+            str_copy(ret->saves, sizeof(ret->saves), kinds[k]);
+            ret->saves_told = !*record_text(r, "from");
+        }
 }
 
 /* Of the last step: the mean over all who told one. */
@@ -371,6 +385,7 @@ void control_take(const struct history *h, const struct rounds *rs, struct contr
         .step_ns = w ? median_step_ns(h, w->pid) : 0, .first_step = -1, .last_step = -1};
     str_copy(ret->model, sizeof(ret->model), w ? w->model : "");
     take_times(h, rs, ret);
+    take_saves(h, ret);
     take_loss(h, ret);
     ret->kept = take_kept(h);
     history_each(r, h) if (w && r->pid == w->pid && record_is(r, "done"))

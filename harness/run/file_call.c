@@ -44,13 +44,23 @@ bool file_call_read(struct engine *e, struct node *n, const struct watched_call 
 
 /* ---- which file ---- */
 
+/* What ends in a slash and two stars is like all that lies below, however deep. */
+static bool is_like(const char *path, const char *glob) {
+    size_t n = strlen(glob);
+    char deep[CALL_FILE_MAX];
+    if (n < 3 || n > sizeof(deep) || !str_eq(glob + n - 3, "/**"))
+        return fnmatch(glob, path, FNM_PATHNAME) == 0;
+    snprintf(deep, sizeof(deep), "%.*s", (int)(n - 1), glob);
+    return fnmatch(deep, path, FNM_PATHNAME | FNM_LEADING_DIR) == 0;
+}
+
 static bool below(const char *dir, const char *path, const char *glob) {
     size_t len = dir ? strlen(dir) : 0;
     while (len > 1 && dir[len - 1] == '/')
         len--;
     if (!len || strncmp(path, dir, len) != 0 || path[len] != '/')
         return false;
-    return fnmatch(glob, strchr(glob, '/') ? path + len + 1 : str_base(path), FNM_PATHNAME) == 0;
+    return is_like(strchr(glob, '/') ? path + len + 1 : str_base(path), glob);
 }
 
 static bool is_meant(struct engine *e, struct node *n, const char *path, const char *glob) {
@@ -62,7 +72,7 @@ static bool is_meant(struct engine *e, struct node *n, const char *path, const c
                             .node = node_plan(n)->name,
                             .tmp = node_tmp_dir(n)};
     if (!*path || *glob == '/')
-        return *path && fnmatch(glob, path, FNM_PATHNAME) == 0;
+        return *path && is_like(path, glob);
     if (below(places.shared, path, glob) || below(places.disk, path, glob) ||
         below(places.tmp, path, glob) || (getcwd(cwd, sizeof(cwd)) && below(cwd, path, glob)))
         return true;

@@ -17,6 +17,8 @@ struct control {
     int64_t start_ns, train_ns; /* begin to steady state, and from there to the last worker's end */
     int64_t steps_ns;           /* from steady state to the last step, 0: none came after it */
     int64_t kept; /* complete checkpoints that it keeps, of more; -1: all, or nobody knows */
+    char saves[24];  /* what its workers tell while they save: checkpoint-write, else -begin; "" */
+    bool saves_told; /* and can be held at */
     bool has_loss;
     double loss; /* of its last step, the mean over the ranks that told one */
     bool cached;

@@ -302,7 +302,8 @@ static const char *also_entry(struct arena *a, const struct generate_known *k,
         buf_printf(&text, ", %s: ", it->key);
         put_value(it, &text);
     }
-    if (k->effects & EFFECT_LASTING && !yaml_get(entry, "for") && !yaml_get(entry, "until"))
+    if (k->effects & EFFECT_LASTING && !k->lasts_ns && !yaml_get(entry, "for") &&
+        !yaml_get(entry, "until"))
         buf_puts(&text, ", for: 10s");
     return arena_strdup(a, buf_str(&text));
 }
@@ -330,7 +331,9 @@ struct generate_fault generate_also(struct arena *a, const struct generate_known
         .entry = also_entry(a, k, entry),
         .when = also_when(a, yaml_get(entry, "when")),
         .outcome = also_outcome(k->effects, !on || (!str_starts(on->text, "store"))),
-        .lasts_ns = k->effects & EFFECT_LASTING ? 10000000000 : 0,
+        .lasts_ns = k->lasts_ns                   ? k->lasts_ns
+                    : k->effects & EFFECT_LASTING ? 10000000000
+                                                  : 0,
     };
     if (lasts)
         str_to_duration_ns(lasts->text, &f.lasts_ns, NULL);

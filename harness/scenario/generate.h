@@ -46,6 +46,8 @@ struct generate_run {
     int64_t start_ns;              /* until steady state */
     int64_t train_ns;              /* from there to the end */
     int64_t steps_ns;              /* from there to the last step, 0: none is told after it */
+    const char *saves; /* the event that tells of a save that is going on; NULL or "": none does */
+    bool saves_told;   /* and can be held */
 };
 
 /* When it is disturbed: at a step, else a time since the steady state. */
@@ -77,15 +79,24 @@ struct generate_fault {
     const char *id;                   /* of its entry */
     const char *entry;                /* what stands there behind `when`; a %: the node's number */
     const char *when;                 /* its own trigger; NULL: the moment */
+    const char *before; /* another entry, at the moment, and its own trigger is armed once that is in
+                           force; NULL: none */
     enum generate_outcome outcome;
     int64_t lasts_ns; /* 0: it does not, or nobody knows */
 };
 extern const struct generate_fault generate_faults[GENERATE_FAULTS];
 
+/* One more where it is known how the job saves: by an event that it tells, or else by the directory
+ * of its checkpoints, where the kernel sees a save. A worker is killed, and in the round that
+ * follows rank 0 in the middle of a save. False: neither is known. In the arena. */
+bool generate_saving(struct arena *a, const struct scenario *base, const struct generate_run *r,
+                     struct generate_fault *ret);
+
 /* What is known of a fault that is to be one more of them. */
 struct generate_known {
     const char *name, *summary, *example; /* example: an entry of a timeline */
     unsigned effects;
+    int64_t lasts_ns; /* after which it ends by itself; 0: it does not */
 };
 
 /* One more: the fault as its example has it, at the moment unless that waits for something else

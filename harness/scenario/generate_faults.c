@@ -97,6 +97,51 @@ void generate_moment_text(const struct generate_run *r, const struct generate_mo
                    m->few_steps, m->few_steps == 1 ? " is" : "s are");
 }
 
+/* ---- while it saves ---- */
+
+/* A directory as globs of `file` are compared with: from a folder that they know on, or from /. */
+static const char *below_known(const char *dir) {
+    const char *end = *dir == '{' ? strchr(dir, '}') : NULL;
+    dir = end ? end + 1 + (end[1] == '/') : dir;
+    while (str_starts(dir, "./"))
+        dir += 2;
+    return dir;
+}
+
+static const char *save_trigger(struct arena *a, const struct scenario *base,
+                                const struct generate_run *r) {
+    const char *dir = base->job.checkpoint_dir;
+    if (r->saves && *r->saves)
+        return arena_printf(a, "{after: before, round: 2, event: %s%s}", r->saves,
+                            r->saves_told ? "" : ", hold: false");
+    if (!dir || strpbrk(dir, "'*?["))
+        return NULL;
+    dir = below_known(dir);
+    size_t n = strlen(dir);
+    return arena_printf(a, "{after: before, round: 2, file: '%s%s', op: write}", dir,
+                        !n                  ? "*"
+                        : dir[n - 1] == '/' ? "**"
+                                            : "/**");
+}
+
+bool generate_saving(struct arena *a, const struct scenario *base, const struct generate_run *r,
+                     struct generate_fault *ret) {
+    const char *when = save_trigger(a, base, r);
+    if (!when)
+        return false;
+    *ret = (struct generate_fault){
+        .name = "killed-in-save",
+        .about = "One worker is killed, and in what follows rank 0 in the middle of a save.",
+        .words = "a worker is killed, and then rank 0 while it saves",
+        .id = "save",
+        .entry = "fault: worker-kill, on: rank 0",
+        .before = "fault: worker-kill, on: random of workers",
+        .when = when,
+        .outcome = MAY_RESTART,
+    };
+    return true;
+}
+
 /* ---- the entries of the timeline ---- */
 
 static void put_when(const struct generate_moment *m, struct buf *out) {
@@ -112,6 +157,11 @@ void generate_timeline(const struct generate_fault *f, const struct generated *d
                        const struct generate_moment *m, const char *indent, struct buf *out) {
     /* The last one: with torchrun the store is on n0. */
     int target = f->outcome == TAKES_NODE && d->spare ? d->nodes : d->nodes - 1;
+    if (f->before) {
+        buf_printf(out, "%s- {id: before, when: ", indent);
+        put_when(m, out);
+        buf_printf(out, ", %s}\n", f->before);
+    }
     buf_printf(out, "%s- {id: %s, when: ", indent, f->id);
     if (f->when)
         buf_puts(out, f->when);
@@ -263,6 +313,11 @@ const char *generate_why_not(struct arena *a, const struct generate_fault *f,
                              const struct generated *d, const struct scenario *base,
                              const struct generate_run *r) {
     double left_s = (double)work_of(r) / 1e9 / 2, start_s = (double)r->start_ns / 1e9;
+    if (f->before && base->job.max_restarts < 2)
+        return arena_printf(a,
+                            "it takes two restarts, and the job may be restarted %d time%s: "
+                            "--max-restarts 2",
+                            base->job.max_restarts, base->job.max_restarts == 1 ? "" : "s");
     if (f->outcome != TAKES_NODE)
         return NULL;
     if (base->torchrun_semantics)

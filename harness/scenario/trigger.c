@@ -182,7 +182,8 @@ const struct section section_when = {
          "before it takes effect, until the fault is in force. So a save that the job does not "
          "announce is hit exactly. The glob is compared with the file's name, or where it has a "
          "slash with its path: below {shared}, {disk}, {tmp}, job.checkpoint.dir or the directory "
-         "that the job was started in; one that begins with / with the whole path. What goes "
+         "that the job was started in; one that begins with / with the whole path. dir/** is all "
+         "that lies below dir. What goes "
          "around these calls (a mapping, io_uring) is not seen. The job can gain no privileges by "
          "an exec meanwhile (no sudo).",
          "when: {file: 'snapshot*', op: write, nth: 3}", read_file, .form = "<text>"},

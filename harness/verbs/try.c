@@ -230,6 +230,7 @@ static int run_control(struct trying *t) {
     BUF_FINI struct buf when = {0};
     generate_moment_text(&t->run, &t->moment, &when);
     announcement_say("each fault strikes at %s; the control run is not made again", buf_str(&when));
+    trying_saving(t);
     return 0;
 }
 

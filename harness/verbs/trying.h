@@ -36,6 +36,8 @@ int64_t trying_left_ns(const struct trying *t);
 /* Fills faults from what --also says, NULL-ended: names, families and all, with commas between.
  * Returns 0, or EXIT_USAGE_ERROR after saying what is wrong. */
 int trying_also(struct trying *t, const char *const *also);
+/* Adds the kill during a save, or says what would let it; after the control run. */
+void trying_saving(struct trying *t);
 /* The code of what could not be judged, as --strict has it. */
 int trying_soft(const struct trying *t, int code);
 /* A row without figures. */

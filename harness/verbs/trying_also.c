@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "faults/fault.h"
+#include "harness/play/announcement.h"
 
 #include <stdlib.h>
 
@@ -14,7 +15,9 @@ static bool is_there(const struct trying *t, const char *name) {
 }
 
 static void add(struct trying *t, const struct fault *f) {
-    const struct generate_known k = {f->name, f->summary, f->example, f->effects};
+    const struct fault_args none = {0};
+    const struct generate_known k = {f->name, f->summary, f->example, f->effects,
+                                     fault_course(f, &none).lasts_ns};
     if (!is_there(t, f->name))
         t->faults[t->n++] = generate_also(&t->arena, &k);
 }
@@ -52,9 +55,22 @@ static int say_unknown(const struct trying *t, const char *word) {
                             word);
 }
 
+void trying_saving(struct trying *t) {
+    struct generate_fault f;
+    if (!generate_saving(&t->arena, t->base, &t->run, &f)) {
+        announcement_say(
+            "nothing tells when the job saves, so no worker is killed meanwhile: --set "
+            "job.checkpoint.dir=DIR shows it, DIR as your script writes it");
+        return;
+    }
+    announcement_say("the job saves, so there is one more run: %s", f.words);
+    t->faults[t->n++] = f;
+    t->overview.rows_n++;
+}
+
 int trying_also(struct trying *t, const char *const *also) {
-    size_t most = GENERATE_FAULTS;
-    while (faults[most - GENERATE_FAULTS])
+    size_t most = GENERATE_FAULTS + 1;
+    for (size_t i = 0; faults[i]; i++)
         most++;
     t->faults = arena_array(&t->arena, struct generate_fault, most);
     for (t->n = 0; t->n < GENERATE_FAULTS; t->n++)
@@ -63,8 +79,9 @@ int trying_also(struct trying *t, const char *const *also) {
         for (char **word = str_split(&t->arena, *also, ',', NULL); *word; word++)
             if (!add_word(t, *word))
                 return say_unknown(t, *word);
-    t->costs = arena_array(&t->arena, struct generate_cost, (size_t)t->n);
-    t->files = arena_array(&t->arena, struct job, (size_t)t->n);
-    t->rows = arena_array(&t->arena, struct overview_row, (size_t)t->n + 1);
+    size_t n = (size_t)t->n + 1; /* trying_saving may add one */
+    t->costs = arena_array(&t->arena, struct generate_cost, n);
+    t->files = arena_array(&t->arena, struct job, n);
+    t->rows = arena_array(&t->arena, struct overview_row, n + 1);
     return 0;
 }

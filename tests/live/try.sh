@@ -133,6 +133,7 @@ cp example said
 [ $rc = 4 ] && { tail -n 1 said; exit 77; }
 [ $rc = 0 ] || fail "the example: exit $rc"
 said | grep -q 'each fault strikes at step' || fail 'the example: not hit at a step'
+said | grep -q "nothing tells when the job saves" || fail "the example: not said what would show its saves"
 page=$(echo example-runs/try-*/index.html)
 said | grep -q 'then 7 runs with one fault each: .*; node-leave; net-delay ' || fail 'the example: not said which seven'
 said | grep -q -- '- net-delay: about .* - node-leave: about\|- node-leave: about .* - net-delay: about' || fail 'the example: not said what --also costs'

@@ -21,7 +21,7 @@ timeout 300 "$rq" try --seed 3 --out runs -- rankrun --nproc-per-node 2 bash job
 rc=$?
 [ $rc = 4 ] && { tail -n 1 said; exit 77; }
 [ $rc = 0 ] || fail "exit $rc"
-said | grep -q 'is disturbed at [0-9.]* s of' || fail 'not hit at a time'
+said | grep -q 'each fault strikes at [0-9.]* s of' || fail 'not hit at a time'
 said | grep -q 'node-joins passed grew to 4 workers' || fail 'the node did not join'
 said | grep -q 'not judged' || fail 'not said what was not judged'
 said | grep -q 'With step events' || fail 'not said what would fix that'

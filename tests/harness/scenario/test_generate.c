@@ -103,8 +103,10 @@ static void test_every_fault_makes_a_disaster_of_a_command(void **state) {
         struct scratch base;
         load_base(&t, &base);
         for (size_t k = 0; faults[k]; k++) {
+            const struct fault_args none = {0};
+            int64_t lasts_ns = fault_course(faults[k], &none).lasts_ns;
             const struct generate_known known = {faults[k]->name, faults[k]->summary,
-                                                 faults[k]->example, faults[k]->effects};
+                                                 faults[k]->example, faults[k]->effects, lasts_ns};
             struct generate_fault f = generate_also(&t.arena, &known);
             struct buf text = {0};
             struct scratch x;
@@ -113,11 +115,57 @@ static void test_every_fault_makes_a_disaster_of_a_command(void **state) {
             assert_plans(&x, buf_str(&text));
             assert_string_equal(x.s->name, faults[k]->name);
             assert_string_equal(x.s->timeline[0].fault, faults[k]->name);
-            bool lasting = fault_has(faults[k], EFFECT_LASTING);
+            bool lasting = fault_has(faults[k], EFFECT_LASTING) && !lasts_ns;
             assert_true(lasting == (x.s->timeline[0].for_ns || x.s->timeline[0].until));
             buf_fini(&text);
             scratch_drop(&x);
         }
+        scratch_drop(&base);
+        arena_fini(&t.arena);
+    }
+}
+
+/* By an event, by the directory of its checkpoints wherever that is, or by nothing. */
+static void test_a_job_that_saves_is_killed_meanwhile(void **state) {
+    (void)state;
+    static const struct {
+        const char *saves, *dir, *when;
+    } rows[] = {
+        {"checkpoint-write", "ckpt", "{after: before, round: 2, event: checkpoint-write}"},
+        {NULL, "ckpt", "{after: before, round: 2, file: 'ckpt/**', op: write}"},
+        {"", "./a/b/", "{after: before, round: 2, file: 'a/b/**', op: write}"},
+        {NULL, "{shared}/ckpt", "{after: before, round: 2, file: 'ckpt/**', op: write}"},
+        {NULL, "{shared}", "{after: before, round: 2, file: '*', op: write}"},
+        {NULL, "/data/ckpt", "{after: before, round: 2, file: '/data/ckpt/**', op: write}"},
+        {NULL, "it's", NULL},
+        {NULL, NULL, NULL},
+    };
+    struct generate_moment m;
+    assert_true(generate_moment(&steps, &m, NULL));
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct tried t = make("rankrun --nnodes 1:4 ./job", NULL);
+        struct generate_run r = steps;
+        struct generate_fault f;
+        struct scratch base, x;
+        struct buf text = {0};
+        load_base(&t, &base);
+        base.s->job.checkpoint_dir = rows[i].dir;
+        r.saves = rows[i].saves;
+        r.saves_told = true;
+        bool saves = generate_saving(&t.arena, base.s, &r, &f);
+        assert_true(saves == (rows[i].when != NULL));
+        if (saves) {
+            assert_string_equal(f.when, rows[i].when);
+            generate_scenario(&f, &t.generated, base.s, &r, &m, &text);
+            scratch_load(&x, buf_str(&text));
+            assert_plans(&x, buf_str(&text));
+            assert_int_equal(x.s->timeline_n, 2);
+            scratch_drop(&x);
+            base.s->job.max_restarts = 1;
+            assert_non_null(
+                strstr(generate_why_not(&t.arena, &f, &t.generated, base.s, &r), "two restarts"));
+        }
+        buf_fini(&text);
         scratch_drop(&base);
         arena_fini(&t.arena);
     }
@@ -454,6 +502,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_scenario_of_every_command_loads_and_can_be_planned),
         cmocka_unit_test(test_every_fault_makes_a_disaster_of_a_command),
+        cmocka_unit_test(test_a_job_that_saves_is_killed_meanwhile),
         cmocka_unit_test(test_a_disaster_that_is_asked_for_follows_from_what_the_fault_does),
         cmocka_unit_test(test_the_words_of_the_command_come_back),
         cmocka_unit_test(test_so_many_nodes_that_one_can_be_lost),
