@@ -57,9 +57,9 @@ END
 }
 jump='fault: clock-jump, with: {by: -1h}, on: n0'
 job "$jump" 'echo "at $EPOCHSECONDS"'
-runs 'a clock that jumps, nodes that are processes' 0 "$dir/job.yaml" --isolation processes
+# Beside an object that the user wants, and on nodes that are processes.
+LD_PRELOAD=libm.so.6 runs 'a clock that jumps, nodes that are processes' 0 "$dir/job.yaml" --isolation processes
 recorded 'a clock that jumps, nodes that are processes' '"fault-evidence","id":"it".*"program":"bash".*"ahead_least":-3600000000000'
-LD_PRELOAD=libm.so.6 runs 'a clock that jumps beside a preload of the user' 0 "$dir/job.yaml"
 job 'fault: clock-strobe, with: {period: 60m}, on: n0' 'echo "at $EPOCHSECONDS"'
 runs 'a strobe that never comes back' 2 "$dir/job.yaml"
 said 'a strobe that never comes back' 'or not often enough'

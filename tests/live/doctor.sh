@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # doctor says of this host what it can and cannot do: every question once, with the fix for what is
 # missing; exit 0 where the demo can run, 4 where it cannot. What is taken away here is missed there.
+# deadline: 300 s
 set -u
 dir=$TMPDIR/doctor
 mkdir "$dir"
