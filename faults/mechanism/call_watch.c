@@ -49,34 +49,37 @@ enum { WATCHED = sizeof(watched) / sizeof(*watched) };
 
 /* ---- in the child ---- */
 
-static size_t put_filter(struct sock_filter *code, unsigned kinds) {
-    size_t n = 0, calls = 0;
-    for (size_t i = 0; i < WATCHED; i++)
-        calls += (kinds & watched[i].kind) != 0;
+static size_t put_call(struct sock_filter *code, size_t n, int nr) {
+    code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)nr, 0, 1);
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF);
+    return n;
+}
+
+static size_t put_filter(struct sock_filter *code, const struct call_watch *w) {
+    size_t n = 0;
     const struct sock_filter begin[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, RIGHTS_OWN_ARCH, 0, (unsigned char)(1 + 2 * calls)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, RIGHTS_OWN_ARCH, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
     };
     for (; n < sizeof(begin) / sizeof(*begin); n++)
         code[n] = begin[n];
-    for (size_t i = 0; i < WATCHED; i++) {
-        if (!(kinds & watched[i].kind))
-            continue;
-        code[n++] =
-            (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)watched[i].nr, 0, 1);
-        code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF);
-    }
+    for (size_t i = 0; i < WATCHED; i++)
+        if (w->kinds & watched[i].kind)
+            n = put_call(code, n, watched[i].nr);
+    for (size_t i = 0; i < w->numbers_n; i++)
+        n = put_call(code, n, w->numbers[i]);
     code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     return n;
 }
 
 /* A signal with a handler must not break the call off, where the kernel knows how (5.19). */
-static int install(unsigned kinds) {
-    struct sock_filter code[4 + 2 * WATCHED];
-    struct sock_fprog program = {.len = (unsigned short)put_filter(code, kinds), .filter = code};
+static int install(const struct call_watch *w) {
+    struct sock_filter code[5 + 2 * (WATCHED + CALL_NUMBERS_MAX)];
+    struct sock_fprog program = {.len = (unsigned short)put_filter(code, w), .filter = code};
     unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
-    unsigned long wait = kinds & CALL_INTERRUPTIBLE ? 0 : SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+    unsigned long wait = w->kinds & CALL_INTERRUPTIBLE ? 0 : SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return -errno;
     int fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | wait, &program);
@@ -86,8 +89,8 @@ static int install(unsigned kinds) {
 }
 
 /* It goes with the exec: to close it might be to wait for who does not listen yet. */
-int call_watch_install(int to, unsigned kinds) {
-    int fd = install(kinds);
+int call_watch_install(int to, const struct call_watch *w) {
+    int fd = install(w);
     return fd < 0 ? fd : descriptors_send(to, "W", 1, &fd, 1, 0);
 }
 
@@ -184,12 +187,13 @@ void call_watch_pass(int watch, uint64_t id) {
 }
 
 int call_watch_check(struct err *err) {
+    static const struct call_watch tried = {.kinds = CALL_CONNECT};
     int ends[2], status = 0;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return err_set(err, -errno, "make a socket pair");
     pid_t pid = fork();
     if (pid == 0)
-        _exit(-call_watch_install(ends[1], CALL_CONNECT) & 255);
+        _exit(-call_watch_install(ends[1], &tried) & 255);
     if (pid > 0)
         waitpid(pid, &status, 0);
     int code = pid < 0 ? errno : WIFEXITED(status) ? WEXITSTATUS(status) : EIO;

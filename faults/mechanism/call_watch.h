@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -25,18 +26,26 @@ enum call_kind {
     CALL_INTERRUPTIBLE = 32,
 };
 
+/* What is watched: all calls of some kinds, and some by their numbers. */
+enum { CALL_NUMBERS_MAX = 200 };
+struct call_watch {
+    unsigned kinds; /* CALL_*; 0 and no numbers: nothing is watched */
+    int numbers[CALL_NUMBERS_MAX];
+    size_t numbers_n;
+};
+
 struct watched_call {
     uint64_t id;
-    enum call_kind kind;
-    pid_t pid, thread; /* the process, and whoever of it calls */
+    enum call_kind kind; /* 0: it is watched for its number alone */
+    pid_t pid, thread;   /* the process, and whoever of it calls */
     int nr;
     uint64_t args[6];
     struct sockaddr_storage to; /* of CALL_CONNECT; ss_family 0: could not be read */
 };
 
-/* For a child before its exec: watches calls of these kinds, its own and all that it will start, and sends the descriptor of
+/* For a child before its exec: watches these calls, its own and all that it will start, and sends the descriptor of
  * the watch through `to`, a Unix socket. Only async-signal-safe calls. 0 or a -errno. */
-int call_watch_install(int to, unsigned kinds);
+int call_watch_install(int to, const struct call_watch *w);
 /* The descriptor that was sent; readable when a call waits. Or a -errno. */
 int call_watch_take(int from);
 

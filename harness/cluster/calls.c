@@ -10,22 +10,41 @@ static unsigned of_trigger(const struct trigger *t) {
     return t && t->file ? kinds[t->op] : 0;
 }
 
+static void add_number(struct call_watch *w, const struct trigger *t) {
+    bool has = !t || !t->syscall || t->syscall_number < 0 || w->numbers_n == CALL_NUMBERS_MAX;
+    for (size_t i = 0; i < w->numbers_n && !has; i++)
+        has = w->numbers[i] == t->syscall_number;
+    if (!has)
+        w->numbers[w->numbers_n++] = t->syscall_number;
+}
+
 /* Who waits can be killed; whoever is to be stopped or traced must wait otherwise. */
-static unsigned of_files(const struct plan *p) {
-    unsigned kinds = 0, more = 0;
+static void of_timeline(const struct plan *p, struct call_watch *w) {
+    unsigned more = 0;
     for (size_t i = 0; i < p->entries_n; i++) {
+        const struct timeline_entry *a = p->entries[i].entry;
         const struct fault *f = p->entries[i].fault;
-        kinds |= of_trigger(&p->entries[i].entry->when) | of_trigger(p->entries[i].entry->until);
-        if (f && (fault_has(f, EFFECT_STOPS_WORKER | EFFECT_STALLS_NODE) ||
+        w->kinds |= of_trigger(&a->when) | of_trigger(a->until);
+        add_number(w, &a->when);
+        add_number(w, a->until);
+        if (f && (fault_has(f, EFFECT_STOPS_WORKER | EFFECT_STALLS_NODE | EFFECT_SLOWS) ||
                   f->needs & FAULT_NEEDS_TRACE))
             more = CALL_INTERRUPTIBLE;
     }
-    return kinds ? kinds | more : 0;
+    w->kinds |= w->kinds || w->numbers_n ? more : 0;
 }
 
-unsigned calls_planned(const struct node *n) {
-    bool cut = n->cluster->cut && cut_is_planned(n->cluster);
-    return (cut ? CALL_CONNECT : 0) | (n->plan->is_store ? 0 : of_files(n->cluster->plan));
+void calls_put(const struct node *n, struct json_writer *w) {
+    struct call_watch watch = {0};
+    if (!n->plan->is_store)
+        of_timeline(n->cluster->plan, &watch);
+    if (n->cluster->cut && cut_is_planned(n->cluster))
+        watch.kinds |= CALL_CONNECT;
+    json_put_i64(w, "watch", watch.kinds);
+    json_array(w, "calls");
+    for (size_t i = 0; i < watch.numbers_n; i++)
+        json_put_i64(w, NULL, watch.numbers[i]);
+    json_end_array(w);
 }
 
 static void on_watch(void *arg, int fd, int what) {
@@ -39,16 +58,17 @@ static void on_watch(void *arg, int fd, int what) {
     }
     if (r == 0)
         return;
-    if (call.kind == CALL_CONNECT)
-        cut_call(c->cut, n, &call);
-    else if (c->cb.called && c->cb.called(c->arg, n, &call))
-        return;
-    node_pass(n, call.id);
+    if (!c->cb.called || !c->cb.called(c->arg, n, &call))
+        node_pass(n, &call);
 }
 
-void node_pass(struct node *n, uint64_t id) {
-    if (n->watch >= 0)
-        call_watch_pass(n->watch, id);
+/* A cut that came while it waited reaches it, too. */
+void node_pass(struct node *n, const struct watched_call *call) {
+    if (n->watch < 0)
+        return;
+    if (call->kind == CALL_CONNECT && n->cluster->cut)
+        cut_call(n->cluster->cut, n, call);
+    call_watch_pass(n->watch, call->id);
 }
 
 void calls_watch(struct node *n, int fd) {

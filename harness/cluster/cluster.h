@@ -58,8 +58,8 @@ struct cluster_callbacks {
     void (*sockets)(void *arg, struct node *n, uint16_t port, int round, const struct json *found);
     /* The answer to node_inject or node_recover with this token; error is NULL when in force. */
     void (*injected)(void *arg, struct node *n, uint64_t token, const char *error);
-    /* Something that the node's program has started is about to open, write, rename or close a
-     * file, as the plan asks, and waits: true when it is to wait for node_pass. */
+    /* Something that the node's program has started is about to make a call that the plan asks
+     * for, on a file or by its name, and waits: true when it is to wait for node_pass. */
     bool (*called)(void *arg, struct node *n, const struct watched_call *call);
     void (*counters)(void *arg, struct node *n,
                      const struct wire_counters *c);  /* to cluster_count */
@@ -142,4 +142,4 @@ int node_inject(struct node *n, const struct fault *f, const struct target *t,
 int node_recover(struct node *n, const struct fault *f, const struct target *t,
                  const struct fault_args *a, uint64_t token, struct err *err);
 /* Lets a call go on that was to wait; one that has gone is no matter. */
-void node_pass(struct node *n, uint64_t id);
+void node_pass(struct node *n, const struct watched_call *call);

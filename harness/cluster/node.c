@@ -89,7 +89,7 @@ static int say_setup(struct node *n, struct err *err) {
     struct json_writer w = say(&text, "setup");
     json_put_string(&w, "name", n->plan->name);
     json_put_bool(&w, "privileged", n->cluster->plan->scenario->cluster.privileged);
-    json_put_i64(&w, "watch", calls_planned(n));
+    calls_put(n, &w);
     json_put_i64(&w, "monotonic", n->uptime.monotonic_ns);
     json_put_i64(&w, "boottime", n->uptime.boottime_ns);
     n->cluster->isolation->put_setup(n, &w);

@@ -31,10 +31,10 @@ struct helper {
     struct loop *loop;
     int control;
     struct process program;
-    bool privileged; /* the program keeps the rights of whoever started the harness */
-    unsigned watch;  /* the kinds of call of the program that are watched; 0: none */
-    int watched;     /* its watch, until the harness has it; -1: none */
-    bool settling;   /* the program has ended, its leftovers are not counted yet */
+    bool privileged;         /* the program keeps the rights of whoever started the harness */
+    struct call_watch watch; /* of the program */
+    int watched;             /* its watch, until the harness has it; -1: none */
+    bool settling;           /* the program has ended, its leftovers are not counted yet */
     struct loop_source *on_settle, *on_notice;
     const struct habitat *habitat;
     struct buf out;
@@ -111,12 +111,21 @@ static int send_ready(struct helper *h, struct err *err) {
     return r;
 }
 
+static void take_watch(const struct json *setup, struct call_watch *ret) {
+    ret->kinds = (unsigned)json_get_i64(setup, "watch", 0);
+    ret->numbers_n = 0;
+    json_each(it, json_get(setup, "calls")) {
+        if (ret->numbers_n < CALL_NUMBERS_MAX)
+            ret->numbers[ret->numbers_n++] = (int)json_i64(it, -1);
+    }
+}
+
 static void on_setup(struct helper *h, struct message *m) {
     struct err err;
     mode_t callers = umask(022); /* what is made here is for every user of the node */
     h->habitat = habitat_of(json_get_string(m->json, "isolation", ""));
     h->privileged = json_get_bool(m->json, "privileged", false);
-    h->watch = (unsigned)json_get_i64(m->json, "watch", 0);
+    take_watch(m->json, &h->watch);
     if (h->habitat->setup(m->json, &err) != 0 || send_ready(h, &err) != 0)
         broken(h, &err);
     umask(callers);
@@ -159,13 +168,13 @@ static int give_up_rights(void *arg) {
 struct watched_child {
     const struct process_spawn *inner;
     int to;
-    unsigned kinds;
+    const struct call_watch *watch;
 };
 
 static int begin_watched(void *arg) {
     const struct watched_child *w = arg;
     int r = w->inner->in_child ? w->inner->in_child(w->inner->in_child_arg) : 0;
-    r = r ? r : call_watch_install(w->to, w->kinds);
+    r = r ? r : call_watch_install(w->to, w->watch);
     close(w->to);
     return r;
 }
@@ -203,7 +212,7 @@ static int spawn_watched(struct helper *h, struct process_spawn *s, struct err *
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return err_set(err, -errno, "make a socket pair");
     const struct process_spawn inner = *s;
-    struct watched_child child = {.inner = &inner, .to = ends[1], .kinds = h->watch};
+    struct watched_child child = {.inner = &inner, .to = ends[1], .watch = &h->watch};
     s->in_child = begin_watched;
     s->in_child_arg = &child;
     s->keep = &ends[1];
@@ -237,7 +246,8 @@ static int start_program(struct helper *h, struct message *m, struct err *err) {
         s.in_child = give_up_rights;
         s.in_child_arg = &inner;
     }
-    return h->watch ? spawn_watched(h, &s, err) : process_spawn(&s, &h->program, err);
+    return h->watch.kinds || h->watch.numbers_n ? spawn_watched(h, &s, err)
+                                                : process_spawn(&s, &h->program, err);
 }
 
 static void on_run(struct helper *h, struct message *m) {

@@ -5,12 +5,13 @@
  * node with it.
  *
  * Messages (channel.h), in the order of a node's life; paths are the host's:
- *   harness  setup {name, isolation, privileged, watch, hosts, keep:[path..], dirs:[path..],
+ *   harness  setup {name, isolation, privileged, watch, calls, hosts, keep:[path..], dirs:[path..],
  *                   root: {dir, show:[path..], programs, libraries:[name=path..], name_servers,
  *                   home}, seal: {root, writable:[path..]}}
- *            or, for processes, setup {name, isolation, privileged, watch, dir, addr, by_proc}
+ *            or, for processes, setup {name, isolation, privileged, watch, calls, dir, addr, by_proc}
  *            each with {monotonic, boottime}: so many ns its uptime is ahead of the host's
- *            watch: the kinds of call of the program that are watched, as enum call_kind
+ *            watch: the kinds of call of the program that are watched, as enum call_kind;
+ *            calls: their numbers, of those that are watched besides
  *            by_proc: the job finds RANKQUAKE_EVENTS by way of the helper's /proc
  *            privileged: the program keeps all rights, and there is no `seal`
  *   helper   ready, with the listener of RANKQUAKE_EVENTS and, in namespaces, a sock_diag socket

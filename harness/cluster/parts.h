@@ -148,8 +148,8 @@ int node_clock_make(struct node *n, struct err *err);
 int node_clock_shift(struct node *n, const struct clock_shift *shift, struct err *err);
 void node_clock_close(struct node *n);
 
-/* Which kinds of call the plan wants to see of this node, as enum call_kind. */
-unsigned calls_planned(const struct node *n);
+/* Which calls the plan wants to see of this node, as members of its setup (node_helper.h). */
+void calls_put(const struct node *n, struct json_writer *w);
 /* Takes the descriptor of a call_watch, in place of the one before; -1: none any more. */
 void calls_watch(struct node *n, int fd);
 

@@ -111,6 +111,8 @@ const struct history_kind history_kinds[] = {
     {SOURCE_KERNEL, "socket-drops", "packets dropped at a node's own sockets", FIELDS(NODE)},
     {SOURCE_KERNEL, "store-exit", "a program that serves the store has ended", FIELDS(WHO, ENDED)},
     {SOURCE_KERNEL, "store-start", "a program that serves the store has begun", FIELDS(WHO)},
+    {SOURCE_KERNEL, "system-call", "a process of a worker was about to make this call, and waited",
+     FIELDS(WHO, MUST("id", TEXT), MUST("call", TEXT), F("by", INT))},
     {SOURCE_KERNEL, "usage", "what agent, its helpers, store and workers hold in a round",
      FIELDS(WHO, F("round", INT), F("who", TEXT), F("rank", INT), F("processes", INT),
             F("rss", INT), F("threads", INT), F("fds", INT), F("kinds", MAP))},

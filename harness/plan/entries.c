@@ -419,7 +419,7 @@ static void check_minimum(struct checker *c) {
     for (size_t i = 0; i < c->s->timeline_n; i++) {
         const struct trigger *t = &c->s->timeline[i].when;
         if (is_join(&c->s->timeline[i]) && !t->has_step && !t->has_event && !t->has_round &&
-            !t->has_time && !t->phase && !t->file)
+            !t->has_time && !t->phase && !trigger_is_call(t))
             return;
     }
     diagnostics_add(

@@ -51,16 +51,21 @@ static int check_namespaces(const struct plan *p, struct err *err) {
     return 0;
 }
 
-static bool has_file(const struct timeline_entry *a) {
-    return a->when.file || (a->until && a->until->file);
+/* The word that needs calls to be held; NULL: none does. */
+static const char *has_call(const struct timeline_entry *a) {
+    const struct trigger *t = a->until && trigger_is_call(a->until) ? a->until : &a->when;
+    return t->file ? "file" : t->syscall ? "syscall" : NULL;
 }
 
 /* Whoever is about to write is held by the kernel, in whatever isolation. */
-static int check_files(const struct plan *p, struct err *err) {
+static int check_calls(const struct plan *p, struct err *err) {
     struct err why;
-    for (size_t i = 0; i < p->entries_n; i++)
-        if (has_file(p->entries[i].entry) && call_watch_check(&why) != 0)
-            return err_say(err, -ENOTSUP, "%s (when.file): %s", p->entries[i].entry->id, why.msg);
+    for (size_t i = 0; i < p->entries_n; i++) {
+        const char *word = has_call(p->entries[i].entry);
+        if (word && call_watch_check(&why) != 0)
+            return err_say(err, -ENOTSUP, "%s (when.%s): %s", p->entries[i].entry->id, word,
+                           why.msg);
+    }
     return 0;
 }
 
@@ -75,7 +80,7 @@ int plan_settle(struct plan *p, struct err *err) {
     if (p->isolation == ISOLATION_NAMESPACES || p->addresses >= 0)
         return 0;
     enum isolation wanted = p->scenario->cluster.isolation;
-    if (check_files(p, &why) != 0) {
+    if (check_calls(p, &why) != 0) {
         if (err)
             *err = why;
         return -ENOTSUP;

@@ -50,11 +50,13 @@ static void describe(const struct trigger *t, const char *who, struct buf *out) 
     else if (t->file)
         quote(out, "%sbefore %s number %d of a file like %s by %s", sep, file_op_names[t->op],
               t->nth, t->file, who);
+    else if (t->syscall)
+        buf_printf(out, "%sbefore the call of %s number %d by %s", sep, t->syscall, t->nth, who);
     else if (t->log && t->nth > 1)
         quote(out, "%sat line number %d of %s that is like /%s/", sep, t->nth, who, t->log);
     else if (t->log)
         quote(out, "%sat the first line of %s that is like /%s/", sep, who, t->log);
-    if (t->has_step || t->has_event || t->phase || t->log || t->file)
+    if (t->has_step || t->has_event || t->phase || t->log || trigger_is_call(t))
         sep = ", ";
     if (t->has_time) {
         buf_puts(out, sep);

@@ -34,7 +34,8 @@ struct run_entry {
     struct run_entry *of;  /* it is the end of that entry, and not in the file; NULL: it is */
     int tag;               /* of the senders it holds */
     enum entry_state state;
-    bool step_met, event_met, phase_met, time_met, log_met, file_met;
+    bool step_met, event_met, phase_met, time_met, log_met, call_met;
+    bool holds;             /* somebody waits until it is in force */
     struct pattern *log;    /* NULL: it waits for no line */
     size_t lines, nearness; /* heard of its target; of the closest that did not match */
     char closest[120];
@@ -59,7 +60,7 @@ struct run_entry {
 /* A call that waits until the entry with this tag is in force. */
 struct waiting_call {
     struct node *node;
-    uint64_t id;
+    struct watched_call call;
     int tag;
 };
 
@@ -113,19 +114,20 @@ bool entry_asks(const struct run_entry *a);
 void entry_ask(struct run_entry *a);
 void entry_ask_no_more(struct run_entry *a); /* entry_told does not follow any more */
 
-/* file_call.c */
-struct file_call { /* a call that is about a file of the job, by a worker's process */
+/* worker_call.c */
+struct worker_call { /* a call by a worker's process */
     const struct watched_call *call;
     struct node *node;
     const struct worker *by;
-    char from[CALL_FILE_MAX], to[CALL_FILE_MAX];
+    char from[CALL_FILE_MAX], to[CALL_FILE_MAX]; /* the file of the job that it is about; "" */
 };
-bool file_call_read(struct engine *e, struct node *n, const struct watched_call *c,
-                    struct file_call *ret);
+/* False: it is about no file, nobody waits for it by its name, or it is of no worker. */
+bool worker_call_read(struct timeline *t, struct node *n, const struct watched_call *c,
+                      struct worker_call *ret);
 /* Whether it is what this trigger waits for. */
-bool entry_hears_call(const struct run_entry *a, const struct file_call *f);
-void entry_record_call(const struct run_entry *a, const struct file_call *f);
-void entry_hold_call(struct run_entry *a, const struct file_call *f);
+bool entry_hears_call(const struct run_entry *a, const struct worker_call *f);
+void entry_record_call(const struct run_entry *a, const struct worker_call *f);
+void entry_hold_call(struct run_entry *a, const struct worker_call *f);
 void entry_release(struct run_entry *a); /* whoever waits for it, and for nobody else */
 
 /* timeline.c */

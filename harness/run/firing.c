@@ -42,8 +42,7 @@ static void record_fired(struct run_entry *a) {
     if (when->has_step && !again)
         json_put_i64(w, "step", when->step);
     json_put_i64(w, "lag_ns", a->fired_ns - a->condition_ns - (again ? 0 : when->plus_ns));
-    json_put_bool(w, "held",
-                  !again && when->hold && (when->has_step || when->has_event || when->file));
+    json_put_bool(w, "held", !again && a->holds);
     if (when->has_step && !when->hold && !again)
         json_put_i64(w, "done", steps_done(a));
     engine_recorded(a->owner->engine);

@@ -55,8 +55,8 @@ void entry_fail(struct run_entry *a, const char *why) {
 static bool all_met(const struct run_entry *a) {
     const struct trigger *w = &a->entry->when;
     return (!w->has_step || a->step_met) && (!w->has_event || a->event_met) &&
-           (!w->phase || a->phase_met) && (!w->log || a->log_met) && (!w->file || a->file_met) &&
-           (!w->has_time || a->time_met);
+           (!w->phase || a->phase_met) && (!w->log || a->log_met) &&
+           (!trigger_is_call(w) || a->call_met) && (!w->has_time || a->time_met);
 }
 
 static void conclude(struct run_entry *a, int64_t now) {
@@ -99,7 +99,7 @@ static void begin_looking(struct run_entry *a) {
     const struct limits *limits = &a->owner->engine->plan->scenario->limits;
     int64_t now = clock_monotonic_ns();
     a->step_met = a->event_met = a->phase_met = a->time_met = a->log_met = false;
-    a->file_met = false;
+    a->call_met = a->holds = false;
     a->events = 0;
     set_state(a, ENTRY_LOOKING);
     if (!a->of) /* what ends a fault has no deadline */
@@ -142,8 +142,10 @@ static void hear(struct run_entry *a, const struct record *r) {
     a->phase_met |= phase && ++a->events == w->nth;
     if (!step && !a->event_met && !a->phase_met)
         return;
-    if (w->hold && from && client_is_held(from))
+    if (w->hold && from && client_is_held(from)) {
         client_keep(from, a->tag);
+        a->holds = true;
+    }
     conclude(a, r->t_ns);
 }
 
@@ -210,16 +212,17 @@ void timeline_heard(struct engine *e, const char *node, pid_t pid, const char *l
             hear_line(&t->entries[i], node, pid, line);
 }
 
-/* ---- files ---- */
+/* ---- system calls ---- */
 
-static bool hear_call(struct run_entry *a, const struct file_call *f) {
+static bool hear_call(struct run_entry *a, const struct worker_call *f) {
     int64_t now = clock_monotonic_ns();
-    a->file_met = ++a->events == a->entry->when.nth;
-    if (!a->file_met)
+    a->call_met = ++a->events == a->entry->when.nth;
+    if (!a->call_met)
         return false;
     bool held = a->entry->when.hold;
     if (held)
         entry_hold_call(a, f);
+    a->holds |= held;
     entry_record_call(a, f);
     conclude(a, now);
     return held;
@@ -227,13 +230,14 @@ static bool hear_call(struct run_entry *a, const struct file_call *f) {
 
 bool timeline_called(struct engine *e, struct node *n, const struct watched_call *c) {
     struct timeline *t = own(e, timeline);
-    struct file_call f;
+    struct worker_call f;
     bool held = false;
-    if (t->finished || !file_call_read(e, n, c, &f))
+    if (t->finished || !worker_call_read(t, n, c, &f))
         return false;
     for (size_t i = 0; i < t->n; i++) {
         struct run_entry *a = &t->entries[i];
-        if (a->state == ENTRY_LOOKING && !a->file_met && entry_hears_call(a, &f))
+        if (a->state == ENTRY_LOOKING && !a->call_met && trigger_is_call(&a->entry->when) &&
+            entry_hears_call(a, &f))
             held |= hear_call(a, &f);
     }
     return held;
@@ -389,6 +393,9 @@ static const char *why_not(const struct run_entry *a, const char *ended) {
     if (w->file)
         return arena_printf(&e->arena, "only %d of %d times was a file like %.60s about to be %s",
                             a->events, w->nth, w->file, done[w->op]);
+    if (w->syscall)
+        return arena_printf(&e->arena, "only %d of %d times was %s about to be called", a->events,
+                            w->nth, w->syscall);
     if (w->has_step && !a->owner->steps_seen && scenario_observes(e->plan->scenario, "step"))
         return "no line of the job's output told a step (observe.step)";
     if (w->has_step && !a->owner->steps_seen)

@@ -311,7 +311,8 @@ static const char *also_entry(struct arena *a, const struct generate_known *k,
 static enum generate_outcome also_outcome(unsigned effects, bool on_job) {
     bool starts = effects & EFFECT_STARTS_NODE;
     bool loses = effects & (EFFECTS_TAKE_AGENT | EFFECT_SILENCES_NODE);
-    if (!on_job || (starts && loses))
+    bool comes_back = loses && effects & (EFFECT_STARTS_NODE | EFFECT_LASTING);
+    if (!on_job || comes_back)
         return COMES_BACK;
     return starts                         ? TAKES_NODE
            : loses                        ? LOSES_NODE

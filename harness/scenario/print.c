@@ -122,6 +122,8 @@ static void put_trigger(struct buf *b, const char *word, const struct trigger *t
         put_text(b, t->file);
         buf_printf(b, ", op: %s, nth: %d, ", file_op_names[t->op], t->nth);
     }
+    if (t->syscall)
+        buf_printf(b, "syscall: %s, nth: %d, ", t->syscall, t->nth);
     if (t->after_id)
         buf_printf(b, "after: \"%s\", ", t->after_id);
     const struct {

@@ -90,17 +90,24 @@ struct trigger {
     int nth;           /* of that kind, or of such lines, from 1 */
     int after;         /* index of an earlier entry that must be in force, -1: none */
     const char *after_id;
-    const char *phase; /* join | last-call | ack | start | first-collective | exit-barrier */
-    bool failpoint;    /* phase is one of those, which only a debug build of rankrun tells */
-    const char *log;   /* a pattern on the target's output */
-    const char *file;  /* a glob on files of the job; NULL: none */
-    enum file_op op;   /* what is about to be done to it */
-    bool hold;         /* stop the sender until the fault is in force; default: step and event,
+    const char *phase;   /* join | last-call | ack | start | first-collective | exit-barrier */
+    bool failpoint;      /* phase is one of those, which only a debug build of rankrun tells */
+    const char *log;     /* a pattern on the target's output */
+    const char *file;    /* a glob on files of the job; NULL: none */
+    enum file_op op;     /* what is about to be done to it */
+    const char *syscall; /* the name of a system call that is about to be made; NULL: none */
+    int syscall_number;
+    bool hold;    /* stop the sender until the fault is in force; default: step and event,
                           unless they are read from its output */
-    bool patient;      /* a target that is not there then is waited for */
-    bool ends;         /* until: it ends a fault, and listens to all */
+    bool patient; /* a target that is not there then is waited for */
+    bool ends;    /* until: it ends a fault, and listens to all */
     struct place place;
 };
+
+/* Whether it waits for a system call, which the kernel can hold. */
+static inline bool trigger_is_call(const struct trigger *t) {
+    return t->file || t->syscall;
+}
 
 /* What is read from a job's output: where a line tells an event of that kind. */
 struct observed {

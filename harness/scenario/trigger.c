@@ -1,5 +1,6 @@
 /* Loads when: the trigger of an entry. */
 #include "base/str.h"
+#include "base/sys/system_calls.h"
 #include "harness/scenario/reader.h"
 
 #include <stddef.h>
@@ -108,6 +109,21 @@ static void read_file(struct reader *r, const struct key *k, const struct yaml *
     ((struct trigger *)out)->file = n->text;
 }
 
+static void read_syscall(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct trigger *t = out;
+    if (!reader_is_scalar(r, k, n))
+        return;
+    const char *why = system_call_why_not(n->text);
+    t->syscall = n->text;
+    t->syscall_number = system_call_number(n->text);
+    if (why)
+        diagnostics_add(r->d, n->place, "syscall: %s %s", n->text, why);
+    else if (t->syscall_number < 0 && str_in(n->text, system_call_names))
+        diagnostics_add(r->d, n->place, "syscall: this machine has no %s", n->text);
+    else if (t->syscall_number < 0)
+        reader_choice(r, k, n, system_call_names, NULL);
+}
+
 static void read_log(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     ((struct trigger *)out)->log = reader_line(r, k, n);
 }
@@ -137,8 +153,9 @@ const struct section section_when = {
          .form = "ready | first-collective | checkpoint-begin | checkpoint-write | "
                  "checkpoint-commit | resume | exit-barrier | done | other"},
         {"nth", "a whole number", "1",
-         "Which one: of the events, of the lines, of the operations, or of those that reach the "
-         "phase.",
+         "Which one: of the events, of the lines, of the operations and calls, or of those that "
+         "reach "
+         "the phase.",
          "when: {event: checkpoint-commit, nth: 3}", reader_int, AT(nth), .min = 1,
          .max = STEPS_MAX},
         {"after", "the id of an entry above", NULL,
@@ -149,7 +166,7 @@ const struct section section_when = {
         {"within", "a duration", "(limits.total)",
          "If the condition is not met by then, the fault counts as not fired.", "within: 30s",
          reader_duration, AT(within_ns), .min = 1},
-        {"hold", "true or false", "(true for step, event, phase and file)",
+        {"hold", "true or false", "(true for step, event, phase, file and syscall)",
          "Stops the thread that sent the event, or that is about to do the operation, until the "
          "fault is in force, so that the target has "
          "done exactly that much. What is read from the job's output (observe) is never held.",
@@ -192,7 +209,16 @@ const struct section section_when = {
          "rename (the glob may be like the old name or the new one; the new name is not there "
          "yet), close (of what was opened to write).",
          "when: {file: '*.pt', op: rename}", read_op, .form = "open | write | rename | close"},
+        {"syscall", "the name of a system call", NULL,
+         "A worker of the target, or a process that it has started, is about to make this system "
+         "call for the nth time, all of them together: the kernel holds it there, before it takes "
+         "effect, until the fault is in force. For programs that send no events. The name is the "
+         "kernel's, and not the library's: openat and not open, fsync, connect, sendto, recvmsg, "
+         "clone3. A call that is answered without the kernel (clock_gettime) or that threads wait "
+         "for each other with (futex) is refused. What a job does before it is a worker is not "
+         "counted, and what is watched can gain no privileges by an exec (no sudo).",
+         "when: {syscall: fsync, nth: 3}", read_syscall, .form = "<text>"},
         {0},
     },
-    .any_of = "step round time event phase failpoint log file after",
+    .any_of = "step round time event phase failpoint log file syscall after",
 };

@@ -96,7 +96,7 @@ struct scenario *smaller_probes(struct arena *a, const struct scenario *s) {
 /* Whether a trigger says more than what it comes after, and how much later. */
 static int conditions(const struct trigger *t) {
     return t->has_step + t->has_round + t->has_time + t->has_event + (t->phase != NULL) +
-           (t->log != NULL) + (t->file != NULL);
+           (t->log != NULL) + (t->file != NULL) + (t->syscall != NULL);
 }
 
 /* It may have come after several that are gone, one after the other. */
@@ -331,7 +331,7 @@ static bool drop_until(struct timeline_entry *l) {
 
 static bool simplify(struct timeline_entry *l, enum smaller_part part) {
     struct trigger *t = &l->when;
-    bool counts = t->has_event || t->phase || t->log || t->file, patient = t->patient;
+    bool counts = t->has_event || t->phase || t->log || trigger_is_call(t), patient = t->patient;
     switch (part) {
     case SMALLER_AFTER:
         return drop_after(t);
@@ -343,6 +343,8 @@ static bool simplify(struct timeline_entry *l, enum smaller_part part) {
         return drop_text(&t->log, t);
     case SMALLER_FILE:
         return drop_text(&t->file, t);
+    case SMALLER_SYSCALL:
+        return drop_text(&t->syscall, t);
     case SMALLER_PHASE:
         return drop_text(&t->phase, t);
     case SMALLER_TIME:
@@ -383,8 +385,8 @@ struct scenario *smaller_line(struct arena *a, const struct scenario *s, size_t 
     if (!simplify(&v[line], part))
         return NULL;
     struct trigger *t = &v[line].when;
-    t->hold &=
-        t->has_step || t->has_event || t->phase || t->file; /* else nobody is there to be held */
+    t->hold &= t->has_step || t->has_event || t->phase ||
+               trigger_is_call(t); /* else nobody is there to be held */
     forget_counts(&c->expect);
     return c;
 }

@@ -40,7 +40,8 @@ static pid_t caller(int *ret_watch) {
     MUST(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0);
     pid_t pid = fork();
     if (pid == 0) {
-        if (call_watch_install(ends[1], CALL_CONNECT) != 0)
+        static const struct call_watch connects = {.kinds = CALL_CONNECT};
+        if (call_watch_install(ends[1], &connects) != 0)
             _exit(77);
         int fd = socket(AF_INET, SOCK_STREAM, 0);
         _exit(connect(fd, (void *)&at, sizeof(at)) == 0 ? 0 : 1);

@@ -79,7 +79,7 @@ void observer_drain(struct observer *o) {
 }
 
 /* No process of a stage calls. */
-void node_pass(struct node *n, uint64_t id) {
+void node_pass(struct node *n, const struct watched_call *call) {
 }
 
 const char *cluster_shared_dir(const struct cluster *c) {

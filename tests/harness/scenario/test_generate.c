@@ -193,6 +193,8 @@ static void test_a_disaster_that_is_asked_for_follows_from_what_the_fault_does(v
          COMES_BACK, 0},
         {EFFECT_ENDS_NODE | EFFECT_STARTS_NODE, "{when: {step: 20}, fault: x, on: n1}",
          "fault: x, on: n%", NULL, COMES_BACK, 0},
+        {EFFECT_ENDS_NODE | EFFECT_LASTING, "{when: {step: 20}, fault: x, on: n1, for: 1s}",
+         "fault: x, on: n%, for: 1s", NULL, COMES_BACK, 1000000000},
         {EFFECT_STARTS_NODE, "{when: {step: 20}, fault: x, on: n3}", "fault: x, on: n%", NULL,
          TAKES_NODE, 0},
         {EFFECT_PARTS_NETWORK | EFFECT_LASTING,

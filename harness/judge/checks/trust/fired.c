@@ -28,7 +28,7 @@ static bool is_at_a_point(const struct trial *t, const struct incident *i) {
     for (size_t k = 0; k < t->scenario->timeline_n; k++) {
         const struct trigger *w = &t->scenario->timeline[k].when;
         if (str_eq(t->scenario->timeline[k].id, i->id))
-            return w->has_step || w->has_event || w->log || w->file;
+            return w->has_step || w->has_event || w->log || trigger_is_call(w);
     }
     return false;
 }
@@ -43,7 +43,7 @@ static bool may_be_late(const struct trial *t, const struct incident *i, int64_t
         if (!str_eq(t->scenario->timeline[k].id, i->id))
             continue;
         *ret_step = w->has_step ? w->step : -1;
-        return !w->phase && !w->has_event && !w->log && !w->file && !i->held &&
+        return !w->phase && !w->has_event && !w->log && !trigger_is_call(w) && !i->held &&
                (w->has_time || (w->has_step && scenario_observes(t->scenario, "step")));
     }
     return false;

@@ -1,4 +1,5 @@
-/* Calls of workers about files of the job: which entries wait for them, and who is held there. */
+/* System calls of workers, about files of the job or any: which entries wait for them, and who is
+ * held there. */
 #include "harness/run/entry.h"
 
 #include "base/mem.h"
@@ -30,12 +31,23 @@ static const struct worker *worker_above(struct engine *e, pid_t pid) {
     return NULL;
 }
 
-bool file_call_read(struct engine *e, struct node *n, const struct watched_call *c,
-                    struct file_call *ret) {
+static bool is_waited_for(const struct timeline *t, const struct watched_call *c) {
+    for (size_t i = 0; i < t->n; i++) {
+        const struct run_entry *a = &t->entries[i];
+        const struct trigger *w = &a->entry->when;
+        if (a->state == ENTRY_LOOKING && !a->call_met && w->syscall && w->syscall_number == c->nr)
+            return true;
+    }
+    return false;
+}
+
+bool worker_call_read(struct timeline *t, struct node *n, const struct watched_call *c,
+                      struct worker_call *ret) {
+    struct engine *e = t->engine;
     ret->call = c;
     ret->node = n;
     call_file_paths(c, ret->from, ret->to);
-    if (!*ret->from && !*ret->to)
+    if (!*ret->from && !*ret->to && !is_waited_for(t, c))
         return false;
     observer_drain(e->observer); /* what was told before counts before: that it has started */
     ret->by = worker_above(e, c->pid);
@@ -80,51 +92,66 @@ static bool is_meant(struct engine *e, struct node *n, const char *path, const c
     return complete && below(placeholders_fill(&a, complete, &places), path, glob);
 }
 
-bool entry_hears_call(const struct run_entry *a, const struct file_call *f) {
+static bool is_of_the_file(const struct run_entry *a, const struct worker_call *f) {
     static const enum call_kind kinds[] = {[FILE_OP_OPEN] = CALL_OPEN,
                                            [FILE_OP_WRITE] = CALL_WRITE,
                                            [FILE_OP_RENAME] = CALL_RENAME,
                                            [FILE_OP_CLOSE] = CALL_CLOSE};
     struct engine *e = a->owner->engine;
     const struct trigger *t = &a->entry->when;
-    return t->file && f->call->kind == kinds[t->op] &&
-           targets_listens_to(e, &a->entry->on, a->plan->fault, f->by) &&
+    return f->call->kind == kinds[t->op] &&
            (is_meant(e, f->node, f->from, t->file) || is_meant(e, f->node, f->to, t->file));
 }
 
+bool entry_hears_call(const struct run_entry *a, const struct worker_call *f) {
+    const struct trigger *t = &a->entry->when;
+    return targets_listens_to(a->owner->engine, &a->entry->on, a->plan->fault, f->by) &&
+           (t->file ? is_of_the_file(a, f) : t->syscall && t->syscall_number == f->call->nr);
+}
+
 /* How much of it there is, as its process sees it: what makes a torn file one. */
-static int64_t bytes_of(const struct file_call *f) {
+static int64_t bytes_of(const struct worker_call *f) {
     char path[CALL_FILE_MAX + 64];
     struct stat st;
     snprintf(path, sizeof(path), "/proc/%d/root%s", (int)f->call->thread, f->from);
     return stat(path, &st) == 0 ? (int64_t)st.st_size : -1;
 }
 
-void entry_record_call(const struct run_entry *a, const struct file_call *f) {
-    struct json_writer *w = engine_record(a->owner->engine, SOURCE_KERNEL, "file-call");
-    json_put_string(w, "node", node_plan(f->node)->name);
-    json_put_i64(w, "pid", f->by->pid);
-    json_put_string(w, "id", a->entry->id);
+static void record_file(const struct run_entry *a, const struct worker_call *f,
+                        struct json_writer *w) {
     json_put_string(w, "op", file_op_names[a->entry->when.op]);
     json_put_string(w, "path", f->from);
     if (*f->to)
         json_put_string(w, "to", f->to);
     json_put_i64(w, "bytes", bytes_of(f));
+}
+
+void entry_record_call(const struct run_entry *a, const struct worker_call *f) {
+    const struct trigger *t = &a->entry->when;
+    struct json_writer *w =
+        engine_record(a->owner->engine, SOURCE_KERNEL, t->file ? "file-call" : "system-call");
+    json_put_string(w, "node", node_plan(f->node)->name);
+    json_put_i64(w, "pid", f->by->pid);
+    json_put_string(w, "id", a->entry->id);
+    if (t->file)
+        record_file(a, f, w);
+    else
+        json_put_string(w, "call", t->syscall);
     json_put_i64(w, "by", f->call->pid);
     engine_recorded(a->owner->engine);
 }
 
 /* ---- who waits ---- */
 
-void entry_hold_call(struct run_entry *a, const struct file_call *f) {
+void entry_hold_call(struct run_entry *a, const struct worker_call *f) {
     struct timeline *t = a->owner;
     mem_push(t->waiting, t->waiting_n) =
-        (struct waiting_call){.node = f->node, .id = f->call->id, .tag = a->tag};
+        (struct waiting_call){.node = f->node, .call = *f->call, .tag = a->tag};
 }
 
 static bool waits_still(const struct timeline *t, const struct waiting_call *w) {
     for (size_t i = 0; i < t->waiting_n; i++)
-        if (t->waiting[i].node == w->node && t->waiting[i].id == w->id)
+        if (t->waiting[i].node == w->node && t->waiting[i].call.id == w->call.id)
             return true;
     return false;
 }
@@ -140,6 +167,6 @@ void entry_release(struct run_entry *a) {
         }
         t->waiting[i] = t->waiting[--t->waiting_n];
         if (!waits_still(t, &w))
-            node_pass(w.node, w.id);
+            node_pass(w.node, &w.call);
     }
 }
