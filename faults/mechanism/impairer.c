@@ -3,17 +3,20 @@
 #include "base/mem.h"
 #include "base/rand.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { PLANES_ALL = 15 };
 static const uint64_t MILLION = 1000000;
+/* What is in flight takes memory. */
+static const int64_t LATE_MAX_NS = 60000000000;
 
 struct rule {
     struct impaired it;
     struct rand rand;
     int64_t since_ns;
-    bool losing[IMPAIRER_PORTS_MAX][IMPAIRER_PORTS_MAX]; /* in the midst of a burst */
+    bool bad[IMPAIRER_PORTS_MAX][IMPAIRER_PORTS_MAX]; /* links that are, at the moment */
     /* When the link from one group to another has sent all that waits before it. */
     int64_t sent_ns[IMPAIRER_PORTS_MAX][IMPAIRER_PORTS_MAX];
 };
@@ -66,7 +69,7 @@ bool impairer_set(struct impairer *m, const struct impaired *list, size_t n, int
 }
 
 static bool is_between(const struct rule *r, int from, int to) {
-    return impairment_is_between(r->it.how.direction, r->it.group[from], r->it.group[to]);
+    return impairment_is_between(&r->it.how, r->it.group[from], r->it.group[to]);
 }
 
 static bool is_about(const struct rule *r, const struct passage *p) {
@@ -86,7 +89,7 @@ bool impairer_wants_packets(const struct impairer *m, int from, int to) {
     for (size_t i = 0; i < m->n; i++) {
         const struct impairment *h = &m->rules[i]->it.how;
         bool each = h->loss_ppm || h->duplicate_ppm || h->reorder_ppm || h->corrupt_ppm ||
-                    h->rate_bit_s || h->mtu_bytes;
+                    h->rate_bit_s || h->rate_in_bit_s || h->rate_out_bit_s || h->mtu_bytes;
         if (each && is_between(m->rules[i], from, to))
             return true;
     }
@@ -99,16 +102,18 @@ static bool draw(struct rule *r, int64_t ppm) {
     return ppm > 0 && rand_below(&r->rand, MILLION) < (uint64_t)ppm;
 }
 
-/* In a burst the next is lost too with 1 - 1/burst; a burst begins as often as gives the share. */
+/* A link that is bad is so for the next frame too with 1 - 1/burst; it becomes bad as often as gives
+ * the share of all. */
 static bool is_lost(struct rule *r, const struct passage *p) {
     const struct impairment *h = &r->it.how;
-    bool *losing = &r->losing[p->from][p->to];
-    if (h->burst <= 1 || h->loss_ppm >= (int64_t)MILLION)
+    bool *bad = &r->bad[p->from][p->to];
+    int64_t bad_ppm = h->bad_ppm ? h->bad_ppm : (int64_t)MILLION;
+    if (h->burst <= 1 || h->loss_ppm >= bad_ppm)
         return draw(r, h->loss_ppm);
-    double share = (double)h->loss_ppm / (double)MILLION, burst = (double)h->burst;
-    double begins = share / (burst * (1 - share));
-    *losing = rand_unit(&r->rand) < (*losing ? 1 - 1 / burst : begins);
-    return *losing;
+    double share = (double)(h->loss_ppm - h->good_ppm) / (double)(bad_ppm - h->good_ppm);
+    double burst = (double)h->burst, begins = share / (burst * (1 - share));
+    *bad = rand_unit(&r->rand) < (*bad ? 1 - 1 / burst : begins);
+    return draw(r, *bad ? bad_ppm : h->good_ppm);
 }
 
 static bool is_down(const struct rule *r, int64_t now_ns) {
@@ -155,14 +160,23 @@ static unsigned drops(struct rule *r, const struct passage *p) {
     return deed;
 }
 
+static int64_t rate_of(const struct rule *r, const struct passage *p) {
+    const struct impairment *h = &r->it.how;
+    int64_t own = r->it.group[p->from] == 0 ? h->rate_out_bit_s
+                  : r->it.group[p->to] == 0 ? h->rate_in_bit_s
+                                            : 0;
+    return own ? own : h->rate_bit_s;
+}
+
 /* How long it waits before a link of that rate, or that it is not let in. */
 static void throttle(struct rule *r, const struct passage *p, struct fate *ret) {
     const struct impairment *h = &r->it.how;
-    if (!h->rate_bit_s)
+    int64_t rate_bit_s = rate_of(r, p);
+    if (!rate_bit_s)
         return;
     int64_t *sent_ns = &r->sent_ns[r->it.group[p->from]][r->it.group[p->to]];
     int64_t from_ns = *sent_ns > p->now_ns ? *sent_ns : p->now_ns;
-    double bytes_s = (double)h->rate_bit_s / 8;
+    double bytes_s = (double)rate_bit_s / 8;
     double waiting = (double)(from_ns - p->now_ns) / 1e9 * bytes_s;
     ret->deeds |= 1U << DEED_THROTTLED;
     if (waiting + (double)p->frame->end > (double)h->queue_bytes) {
@@ -173,14 +187,33 @@ static void throttle(struct rule *r, const struct passage *p, struct fate *ret) 
     ret->late_ns += *sent_ns - p->now_ns;
 }
 
+/* By Box and Muller. */
+static double draw_bell(struct rand *r) {
+    double u = 1 - rand_unit(r), v = rand_unit(r);
+    return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
+}
+
+/* The inverse of 1 - (1 + x / 2)^-3, whose mean is 1. */
+static double draw_tail(struct rand *r) {
+    return 2 * (pow(1 - rand_unit(r), -1.0 / 3) - 1);
+}
+
+static int64_t jitter(struct rule *r) {
+    const struct impairment *h = &r->it.how;
+    double one = (double)h->jitter_ns;
+    if (h->jitter_kind == JITTER_NORMAL)
+        return (int64_t)(one * draw_bell(&r->rand));
+    if (h->jitter_kind == JITTER_PARETO)
+        return (int64_t)(one * draw_tail(&r->rand));
+    return (int64_t)rand_below(&r->rand, 2 * (uint64_t)h->jitter_ns + 1) - h->jitter_ns;
+}
+
 static void delay(struct rule *r, struct fate *ret) {
     const struct impairment *h = &r->it.how;
     if (!h->delay_ns)
         return;
-    ret->late_ns += h->delay_ns;
-    if (h->jitter_ns > 0)
-        ret->late_ns +=
-            (int64_t)rand_below(&r->rand, 2 * (uint64_t)h->jitter_ns + 1) - h->jitter_ns;
+    int64_t late_ns = h->delay_ns + (h->jitter_ns > 0 ? jitter(r) : 0);
+    ret->late_ns += late_ns < 0 ? 0 : late_ns > LATE_MAX_NS ? LATE_MAX_NS : late_ns;
     ret->deeds |= 1U << DEED_DELAYED;
 }
 

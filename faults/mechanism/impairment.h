@@ -26,15 +26,20 @@ extern const char *const plane_names[PLANES_N];
  *   planes           PLANE_*
  *   seed             of all that is drawn
  *   direction        enum impairment_direction
- *   delay_ns         each frame is late by this, give or take up to jitter_ns, in its order
- *   loss_ppm         so many frames of a million are lost, on average burst of them in a row;
- *                    0 or 1: each for itself (Gilbert's model)
+ *   ring             the groups stand in a ring of so many, and those that are at most ring_reach
+ *                    apart are left alone
+ *   delay_ns         each frame is late by this, give or take up to jitter_ns, in its order;
+ *                    jitter_kind: enum jitter_kind
+ *   loss_ppm         so many frames of a million are lost; a link is bad for burst of them in a row
+ *                    on average, and loses then bad_ppm of them (0: all), else good_ppm (Gilbert and
+ *                    Elliott's model); burst 0 or 1: each for itself
  *   duplicate_ppm    so many arrive twice
  *   reorder_ppm      so many arrive reorder_ns later, behind those that were sent after them
  *   corrupt_ppm      so many arrive with one bit of their payload changed; corrupt_mends: and with a
  *                    checksum that is right for it
  *   rate_bit_s       all frames of a direction share a link of so many bits a second, before which
- *                    queue_bytes at most wait; more are dropped
+ *                    queue_bytes at most wait; more are dropped. Instead of that, where they are not 0:
+ *                    rate_out_bit_s from the first group, rate_in_bit_s to it
  *   mtu_bytes        longer IP packets are dropped, and nobody is told
  *   resets           whatever TCP segment comes, both its ends get a RST instead
  *   refuses          who wants to connect gets a RST
@@ -47,16 +52,23 @@ extern const char *const plane_names[PLANES_N];
     X(planes)                                                                                      \
     X(seed)                                                                                        \
     X(direction)                                                                                   \
+    X(ring)                                                                                        \
+    X(ring_reach)                                                                                  \
     X(delay_ns)                                                                                    \
     X(jitter_ns)                                                                                   \
+    X(jitter_kind)                                                                                 \
     X(loss_ppm)                                                                                    \
     X(burst)                                                                                       \
+    X(good_ppm)                                                                                    \
+    X(bad_ppm)                                                                                     \
     X(duplicate_ppm)                                                                               \
     X(reorder_ppm)                                                                                 \
     X(reorder_ns)                                                                                  \
     X(corrupt_ppm)                                                                                 \
     X(corrupt_mends)                                                                               \
     X(rate_bit_s)                                                                                  \
+    X(rate_in_bit_s)                                                                               \
+    X(rate_out_bit_s)                                                                              \
     X(queue_bytes)                                                                                 \
     X(mtu_bytes)                                                                                   \
     X(resets)                                                                                      \
@@ -70,17 +82,29 @@ extern const char *const plane_names[PLANES_N];
 /* Between two groups: both ways, only from the one named first, or only to it. */
 enum impairment_direction { DIRECTION_BOTH, DIRECTION_FROM, DIRECTION_TO };
 
-/* Whether what a port of group g sends to one of group h is meant; < 0: in no group. */
-static inline bool impairment_is_between(int64_t direction, int g, int h) {
-    bool meant = direction == DIRECTION_FROM ? g == 0 : direction != DIRECTION_TO || h == 0;
-    return meant && g >= 0 && h >= 0 && g != h;
-}
+/* How far from delay_ns frames are late: evenly up to jitter_ns; as a bell whose standard deviation
+ * that is; or never earlier, and later by jitter_ns on average, a few by very much (Pareto's second
+ * kind, of shape 3). */
+enum jitter_kind { JITTER_UNIFORM, JITTER_NORMAL, JITTER_PARETO };
 
 struct impairment {
 #define X(name) int64_t name;
     IMPAIRMENT_NUMBERS(X)
 #undef X
 };
+
+static inline bool impairment_spares(const struct impairment *how, int g, int h) {
+    int64_t apart = g < h ? h - g : g - h;
+    apart = how->ring - apart < apart ? how->ring - apart : apart;
+    return how->ring && apart <= how->ring_reach;
+}
+
+/* Whether what a port of group g sends to one of group h is meant; < 0: in no group. */
+static inline bool impairment_is_between(const struct impairment *how, int g, int h) {
+    bool meant =
+        how->direction == DIRECTION_FROM ? g == 0 : how->direction != DIRECTION_TO || h == 0;
+    return meant && g >= 0 && h >= 0 && g != h && !impairment_spares(how, g, h);
+}
 
 /* What is done to frames, and counted from each sender to each receiver. X(NAME, key of the
  * counter in a history, what the wire did) */

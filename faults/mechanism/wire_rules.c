@@ -34,7 +34,7 @@ void wire_rules_partition(struct wire_rules *r, const int group[WIRE_PORTS_MAX],
                           const struct impairment *how) {
     for (int from = 0; from < WIRE_PORTS_MAX; from++)
         for (int to = 0; to < WIRE_PORTS_MAX; to++)
-            if (impairment_is_between(how->direction, group[from], group[to]))
+            if (impairment_is_between(how, group[from], group[to]))
                 wire_rules_cut(r, from, to, (unsigned)how->planes & PLANE_ALL, true);
 }
 

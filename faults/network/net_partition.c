@@ -37,18 +37,7 @@ const struct fault fault_net_partition = {
     .needs = FAULT_NEEDS_SILENCE,
     .where = FAULT_IN_HARNESS,
     .evidence = EVIDENCE(links_cut),
-    .params =
-        (const struct fault_param[]){
-            {"groups", "groups", "(the target, and everybody else)",
-             "which nodes can still reach each other, for example n0,n1|n2; replaces on; the store "
-             "is called store"},
-            {"planes", "string", "all",
-             "which traffic is cut: store, bootstrap (MASTER_PORT), data (everything else), all, "
-             "or "
-             "several, as in store,data"},
-            {"direction", "string", "both",
-             "both; from: only what the first group, or the target, sends; to: what it is sent"},
-            {0}},
+    .params = (const struct fault_param[]){FAULT_TRAFFIC_PARAMS, {0}},
     .undo = "the wire passes the frames again",
     .blast = "a node that loses the store is fenced, and given up by the others after suspect",
     .example = "{when: {step: 20}, fault: net-partition, on: n2, for: 5s}",

@@ -2,6 +2,7 @@
 
 #include "base/str.h"
 #include "faults/mechanism/wire_rules.h"
+#include "faults/shape.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -47,7 +48,7 @@ void fault_groups(const struct target *t, const struct fault_args *a, char *ret,
     snprintf(ret, size, groups ? "%s" : "%s|*", groups ? groups : t->name);
 }
 
-int fault_direction(const struct fault_args *a, struct err *err) {
+static int direction_of(const struct fault_args *a, struct err *err) {
     static const char *const words[] = {
         [DIRECTION_BOTH] = "both", [DIRECTION_FROM] = "from", [DIRECTION_TO] = "to"};
     const char *text = fault_arg(a, "direction", "both");
@@ -57,17 +58,39 @@ int fault_direction(const struct fault_args *a, struct err *err) {
     return err_say(err, -EINVAL, "direction: \"%s\" is none; write both, from or to", text);
 }
 
+static int64_t groups_in(const char *text) {
+    int64_t n = 1;
+    for (; *text; text++)
+        n += *text == '|';
+    return n;
+}
+
+int fault_between(const struct fault_args *a, struct impairment *ret, struct err *err) {
+    const char *word = fault_arg(a, "shape", NULL), *groups = fault_arg(a, "groups", NULL);
+    int direction = direction_of(a, err), shape = word ? shape_of(word, err) : -1;
+    if (direction < 0 || (word && shape < 0))
+        return -EINVAL;
+    if (shape == SHAPE_RING && direction != DIRECTION_BOTH)
+        return err_say(err, -EINVAL, "direction: a ring has no first group; leave %s out",
+                       fault_arg(a, "direction", "both"));
+    ret->direction = direction;
+    if (shape == SHAPE_RING && groups) {
+        ret->ring = groups_in(groups);
+        ret->ring_reach = shape_ring_reach((int)ret->ring);
+    }
+    return 0;
+}
+
 /* ---- an impairment ---- */
 
 int fault_impairment(const struct fault_args *a, fault_impairment_fn *read, struct impairment *ret,
                      struct err *err) {
     struct impairment how = {.seed = a ? (int64_t)a->seed : 0};
-    int planes = fault_planes(a, err), direction = planes < 0 ? planes : fault_direction(a, err);
-    int r = direction < 0 ? direction : read(a, &how, err);
+    int planes = fault_planes(a, err), r = planes < 0 ? planes : read(a, &how, err);
+    r = r ? r : fault_between(a, &how, err);
     if (r)
         return r;
     how.planes = planes;
-    how.direction = direction;
     *ret = how;
     return 0;
 }

@@ -11,8 +11,9 @@ void fault_groups(const struct target *t, const struct fault_args *a, char *ret,
 
 /* PLANE_* of `planes`, all when it does not say; -EINVAL. */
 int fault_planes(const struct fault_args *a, struct err *err);
-/* enum impairment_direction of `direction`, both when it does not say; -EINVAL. */
-int fault_direction(const struct fault_args *a, struct err *err);
+/* Fills in what says between which groups it is: `direction`, both when it does not say, and the
+ * ring that `shape` makes of the groups, once they have been drawn. -EINVAL. */
+int fault_between(const struct fault_args *a, struct impairment *ret, struct err *err);
 
 /* What a fault that impairs frames does with its arguments: `read` makes an impairment of them, to
  * which planes, direction and seed are added here. */
@@ -38,6 +39,10 @@ int fault_impair(const struct target *t, const struct fault_args *a, fault_impai
 #define FAULT_TRAFFIC_PARAMS                                                                       \
     {"groups", "groups", "(the target, and everybody else)",                                       \
      "between whom, as in n0,n1|n2; instead of on; the store is named store"},                     \
+        {"shape", "string", "(none)",                                                              \
+         "instead of on and groups: drawn from the seed among the nodes that are on; isolate, "    \
+         "halves, majority, bridge or ring. A store on a host of its own is on the first side, "   \
+         "and with bridge and ring within everybody's reach"},                                     \
         {"planes", "string", "all",                                                                \
          "of which traffic: store, bootstrap (MASTER_PORT), data (the rest) or all; store,data"},  \
     {                                                                                              \

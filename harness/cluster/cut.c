@@ -53,8 +53,7 @@ static bool is_closed(const struct cut *k, int from, int to, unsigned plane) {
         return false;
     list_each(it, &k->cluster->partitions) {
         const struct partition *p = list_entry(it, struct partition, link);
-        if (p->how.planes & plane &&
-            impairment_is_between(p->how.direction, p->group[from], p->group[to]))
+        if (p->how.planes & plane && impairment_is_between(&p->how, p->group[from], p->group[to]))
             return true;
     }
     return false;

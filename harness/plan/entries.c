@@ -2,6 +2,7 @@
 
 #include "base/rand.h"
 #include "base/str.h"
+#include "faults/shape.h"
 
 #include <stdlib.h>
 
@@ -356,11 +357,47 @@ static void check_reach(struct checker *c, const struct timeline_entry *a) {
     }
 }
 
+/* A shape draws whom it is about, among nodes of which there must be enough at some time. */
+static void check_shape(struct checker *c, const struct planned_entry *pa) {
+    const struct timeline_entry *a = pa->entry;
+    const char *word = fault_arg(&pa->args, "shape", NULL);
+    int shape = shape_of(word, NULL);
+    if (shape < 0) /* its check has said so */
+        return;
+    if (a->on.text)
+        diagnostics_add(c->d, a->on.place, "on and shape exclude each other: a shape draws whom");
+    for (size_t i = 0; i < a->with_n; i++)
+        if (str_eq(a->with[i].key, "groups"))
+            diagnostics_add(c->d, a->with[i].place,
+                            "groups and shape exclude each other: a shape draws whom");
+        else if (str_eq(a->with[i].key, "shape") && c->ever_on < shape_least(shape))
+            diagnostics_add(c->d, a->with[i].place,
+                            "shape: %s takes %d nodes, and at most %d %s on at any time", word,
+                            shape_least(shape), c->ever_on, c->ever_on == 1 ? "is" : "are");
+}
+
+/* The groups of a shape if it came at once. */
+void entries_put_shape(const struct plan *p, const struct planned_entry *pa, struct buf *out) {
+    const char *word = fault_arg(&pa->args, "shape", NULL);
+    int shape = word ? shape_of(word, NULL) : -1;
+    struct shape_nodes nodes = {0};
+    for (size_t i = 0; i < p->nodes_n && i < SHAPE_NODES_MAX; i++)
+        if (p->nodes[i].is_store)
+            nodes.stores[nodes.stores_n++] = p->nodes[i].name;
+        else if (p->nodes[i].on_at_start)
+            nodes.v[nodes.n++] = p->nodes[i].name;
+    if (shape >= 0)
+        shape_groups(shape, &nodes, pa->args.seed, out, NULL);
+}
+
 /* A fault has a target, unless its groups name all it is about. */
 static bool has_target(struct checker *c, const struct planned_entry *pa) {
     const struct timeline_entry *a = pa->entry;
-    bool groups = fault_arg(&pa->args, "groups", NULL);
-    if (groups && a->on.text)
+    bool shape = fault_arg(&pa->args, "shape", NULL);
+    bool groups = fault_arg(&pa->args, "groups", NULL) || shape;
+    if (shape)
+        check_shape(c, pa);
+    else if (groups && a->on.text)
         diagnostics_add(c->d, a->on.place, "on and groups exclude each other: groups name all");
     else if (!groups && !a->on.text)
         diagnostics_add(c->d, a->place, "%s needs a target, for example on: %s", a->fault,
@@ -404,7 +441,7 @@ static void check_sticky(struct checker *c, const struct planned_entry *pa) {
         diagnostics_add(c->d, a->place,
                         "sticky: a node that comes back is on, so node-start has "
                         "nothing to do there");
-    else if (fault_arg(&pa->args, "groups", NULL))
+    else if (fault_arg(&pa->args, "groups", NULL) || fault_arg(&pa->args, "shape", NULL))
         diagnostics_add(c->d, a->place, "sticky: groups are no node that could come back; give on");
     else if (!comes)
         diagnostics_add(c->d, a->place,

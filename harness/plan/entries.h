@@ -17,6 +17,9 @@ void devices_deal(struct plan *p);
 /* Binds every entry of the timeline to its fault and refuses what can never happen. */
 void entries_make(struct plan *p, struct diagnostics *d);
 
+/* Appends the groups that a `shape` would have if it came at once; nothing where there is none. */
+void entries_put_shape(const struct plan *p, const struct planned_entry *pa, struct buf *out);
+
 /* "in round 2, when the target has done step 57"; a node-start's target does nothing yet, so any
  * worker's step will do. */
 void trigger_describe(const struct timeline_entry *a, struct buf *out);

@@ -59,6 +59,10 @@ static void put_entry(const struct plan *p, const struct planned_entry *pa, stru
         for (size_t i = 0; i < pa->args.n; i++)
             json_put_string(w, pa->args.v[i].key, pa->args.v[i].value);
         json_end_object(w);
+        BUF_FINI struct buf groups = {0};
+        entries_put_shape(p, pa, &groups);
+        if (groups.len)
+            json_put_string(w, "groups_at_start", buf_str(&groups));
         if (a->times == TIMES_EACH_ROUND)
             json_put_string(w, "times", "each-round");
         else

@@ -225,6 +225,11 @@ static void put_entry(const struct plan *p, const struct planned_entry *pa, stru
     if (!pa->fault)
         return;
     buf_printf(out, "      does    %s\n", pa->fault->summary);
+    BUF_FINI struct buf groups = {0};
+    entries_put_shape(p, pa, &groups);
+    if (groups.len)
+        buf_printf(out, "      groups  %s, of the nodes that are on at the beginning\n",
+                   buf_str(&groups));
     unsigned needs = fault_course(pa->fault, &pa->args).needs;
     if (needs)
         buf_printf(out, "      needs   %s\n", fault_needs_text(needs));

@@ -30,9 +30,10 @@ struct run_entry {
     const struct planned_entry *plan;
     struct fault_course course; /* of its fault, with its arguments */
     const struct timeline_entry *entry;
-    struct run_entry *end; /* waits for its until; NULL: it has none */
-    struct run_entry *of;  /* it is the end of that entry, and not in the file; NULL: it is */
-    int tag;               /* of the senders it holds */
+    struct fault_args args; /* of the newest firing: the plan's, and the groups of a shape */
+    struct run_entry *end;  /* waits for its until; NULL: it has none */
+    struct run_entry *of;   /* it is the end of that entry, and not in the file; NULL: it is */
+    int tag;                /* of the senders it holds */
     enum entry_state state;
     bool step_met, event_met, phase_met, time_met, log_met, call_met;
     bool holds;             /* somebody waits until it is in force */

@@ -39,6 +39,10 @@ static void record_fired(struct run_entry *a) {
     for (size_t i = 0; i < a->bound_n; i++)
         json_put_string(w, NULL, a->bound[i].target.name);
     json_end_array(w);
+    if (fault_arg(&a->args, "shape", NULL)) {
+        json_put_string(w, "shape", fault_arg(&a->args, "shape", NULL));
+        json_put_string(w, "groups", fault_arg(&a->args, "groups", NULL));
+    }
     if (when->has_step && !again)
         json_put_i64(w, "step", when->step);
     json_put_i64(w, "lag_ns", a->fired_ns - a->condition_ns - (again ? 0 : when->plus_ns));
@@ -137,11 +141,11 @@ static void inject(struct run_entry *a, struct bound *b) {
     const struct fault *f = a->plan->fault;
     struct err err = {0};
     if (f->where == FAULT_IN_NODE) {
-        if (node_inject(b->node, f, &b->target, &a->plan->args, token_of(a), &err) < 0)
+        if (node_inject(b->node, f, &b->target, &a->args, token_of(a), &err) < 0)
             entry_answered(a, err.msg);
         return;
     }
-    int r = f->inject(&b->target, &a->plan->args, &err);
+    int r = f->inject(&b->target, &a->args, &err);
     if (r < 0 || !evidence_answers(a)) /* a node that is switched on: entry_seen answers for it */
         entry_answered(a, r < 0 ? err.msg : NULL);
 }
@@ -213,8 +217,15 @@ static void strike(struct run_entry *a, const struct bound *found, size_t n) {
 
 /* pa is the entry, or the entry with the target that the store has named. */
 static void fire_at(struct run_entry *a, const struct planned_entry *pa) {
+    struct planned_entry one = *pa;
     struct bound found[TARGETS_MAX];
-    size_t n = choose(a, pa, found);
+    struct err err;
+    if (targets_shape(a->owner->engine, pa, &one.args, &err) != 0) {
+        entry_fail(a, err.msg);
+        return;
+    }
+    a->args = one.args;
+    size_t n = choose(a, &one, found);
     a->again_n = a->course.times - 1;
     if (n)
         strike(a, found, n);
@@ -285,8 +296,8 @@ void timeline_answer(struct engine *e, uint64_t token, const char *error) {
 static int recover(struct run_entry *a, struct bound *b, struct err *err) {
     const struct fault *f = a->plan->fault;
     if (f->where == FAULT_IN_NODE)
-        return node_recover(b->node, f, &b->target, &a->plan->args, 0, err);
-    return f->recover(&b->target, &a->plan->args, err);
+        return node_recover(b->node, f, &b->target, &a->args, 0, err);
+    return f->recover(&b->target, &a->args, err);
 }
 
 void entry_recover(struct run_entry *a) {

@@ -1,6 +1,7 @@
 #include "harness/run/targets.h"
 
 #include "base/str.h"
+#include "faults/shape.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -254,6 +255,32 @@ static size_t bind_groups(struct engine *e, const char *groups, struct bound *b)
     node_target(node, &b->target);
     str_copy(b->target.name, sizeof(b->target.name), groups);
     return 1;
+}
+
+int targets_shape(struct engine *e, const struct planned_entry *pa, struct fault_args *ret,
+                  struct err *err) {
+    const char *word = fault_arg(&pa->args, "shape", NULL);
+    struct shape_nodes nodes = {0};
+    BUF_FINI struct buf groups = {0};
+    *ret = pa->args;
+    if (!word || fault_arg(&pa->args, "groups", NULL))
+        return 0;
+    cluster_each(n, e->cluster) {
+        const struct plan_node *p = node_plan(n);
+        if (p->is_store && nodes.stores_n < SHAPE_NODES_MAX)
+            nodes.stores[nodes.stores_n++] = p->name;
+        else if (node_is_on(n) && nodes.n < SHAPE_NODES_MAX)
+            nodes.v[nodes.n++] = p->name;
+    }
+    int shape = shape_of(word, err);
+    int r = shape < 0 ? shape : shape_groups(shape, &nodes, pa->args.seed, &groups, err);
+    if (r)
+        return r;
+    struct fault_arg *v = arena_array(&e->arena, struct fault_arg, pa->args.n + 1);
+    memcpy(v, pa->args.v, pa->args.n * sizeof(*v));
+    v[pa->args.n] = (struct fault_arg){"groups", arena_strdup(&e->arena, buf_str(&groups))};
+    *ret = (struct fault_args){v, pa->args.n + 1, pa->args.seed};
+    return 0;
 }
 
 static size_t resolve(struct engine *e, struct rand *rand, const struct planned_entry *pa,

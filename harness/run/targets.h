@@ -15,6 +15,10 @@ struct bound {
     int kept_pidfd;           /* ours, 0: none */
 };
 
+/* The plan's arguments; those of a shape with its groups, drawn among the nodes that are on. -ENOENT:
+ * too few are. */
+int targets_shape(struct engine *e, const struct planned_entry *pa, struct fault_args *ret,
+                  struct err *err);
 /* Fills ret with what the entry's fault will hit now; returns how many, 0 when nothing matches.
  * Draws in the order of names. */
 size_t targets_resolve(struct engine *e, struct rand *rand, const struct planned_entry *pa,

@@ -310,6 +310,33 @@ static void test_a_clock_is_moved_as_it_is_asked_and_right_again(void **state) {
     assert_true(shifted.by_ns == INT64_C(90000000000) && shifted.period_ns == 20000000);
 }
 
+/* Arguments that contradict each other. */
+static void test_what_cannot_be_had_together_is_refused(void **state) {
+    static const struct {
+        const char *fault, *said;
+        struct fault_arg v[3];
+        bool good;
+    } rows[] = {
+        {"net-rate", "rate_in: 1mbit", {{"rate_in", "1mbit"}, {"direction", "from"}}, false},
+        {"net-rate", "rate_out: 1mbit", {{"rate_out", "1mbit"}, {"direction", "to"}}, false},
+        {"net-rate", "", {{"rate_out", "1mbit"}, {"direction", "from"}}, true},
+        {"net-loss", "bursts of 2", {{"share", "90%"}, {"burst", "2"}}, false},
+        {"net-loss", "between good", {{"share", "1%"}, {"good", "2%"}, {"burst", "5"}}, false},
+        {"net-loss", "", {{"share", "5%"}, {"bad", "50%"}, {"burst", "5"}}, true},
+        {"net-partition", "no first group", {{"shape", "ring"}, {"direction", "from"}}, false},
+        {"net-partition", "", {{"shape", "halves"}, {"direction", "from"}}, true},
+        {"net-delay", "a third", {{"jitter", "40ms"}, {"distribution", "normal"}}, false},
+        {"net-delay", "", {{"jitter", "30ms"}, {"distribution", "normal"}}, true},
+        {"net-delay", "", {{"jitter", "300ms"}, {"distribution", "pareto"}}, true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct err err = {0};
+        const struct fault_args a = {.v = rows[i].v, .n = rows[i].v[2].key ? 3 : 2};
+        assert_int_equal(fault_find(rows[i].fault)->check(&a, &err), rows[i].good ? 0 : -EINVAL);
+        assert_non_null(strstr(rows[i].good ? "" : err.msg, rows[i].said));
+    }
+}
+
 static void test_a_worker_that_is_not_there_gets_no_signal(void **state) {
     (void)state;
     struct err err;
@@ -339,6 +366,7 @@ static const struct {
            {"net-partition", "planes", "data,"},
            {"net-partition", "planes", "dat"},
            {"net-partition", "direction", "both ways"},
+           {"net-partition", "shape", "square"},
            {"worker-exit", "code", "256"},
            {"worker-exit", "code", "-1"},
            {"worker-kill", "signal", "SIGNONE"},
@@ -348,11 +376,14 @@ static const struct {
            {"net-delay", "delay", "100"},
            {"net-delay", "jitter", "101ms"},
            {"net-delay", "planes", "date"},
+           {"net-delay", "distribution", "bell"},
            {"net-half-open", "quiet", "very"},
            {"net-half-open", "planes", "dates"},
            {"net-loss", "share", "101%"},
            {"net-loss", "share", "5"},
            {"net-loss", "burst", "0"},
+           {"net-loss", "bad", "50%"},
+           {"net-loss", "good", "-1%"},
            {"net-loss", "direction", "up"},
            {"net-duplicate", "share", "0%"},
            {"net-reorder", "behind", "61s"},
@@ -360,6 +391,8 @@ static const struct {
            {"net-corrupt-silent", "share", "%"},
            {"net-rate", "rate", "10"},
            {"net-rate", "rate", "1kbit"},
+           {"net-rate", "rate_in", "10"},
+           {"net-rate", "rate_out", "fast"},
            {"net-rate", "queue", "10"},
            {"net-mtu", "mtu", "67"},
            {"net-reset", "port", "65536"},
@@ -427,6 +460,7 @@ int main(void) {
         cmocka_unit_test(test_a_delay_is_taken_away_as_it_was_set),
         cmocka_unit_test(test_peers_are_kept_from_hearing_before_connections_are_forgotten),
         cmocka_unit_test(test_a_clock_is_moved_as_it_is_asked_and_right_again),
+        cmocka_unit_test(test_what_cannot_be_had_together_is_refused),
         cmocka_unit_test(test_a_worker_that_is_not_there_gets_no_signal),
         cmocka_unit_test(test_an_argument_that_makes_no_sense_is_found_before_anything_is_done),
         cmocka_unit_test(test_every_fault_with_arguments_refuses_some),

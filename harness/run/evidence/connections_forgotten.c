@@ -17,7 +17,7 @@ struct connections {
 static void *begin(struct run_entry *a, struct bound *b) {
     struct arena *arena = &a->owner->engine->arena;
     struct connections *c = arena_new(arena, struct connections);
-    int planes = fault_planes(&a->plan->args, NULL);
+    int planes = fault_planes(&a->args, NULL);
     uint64_t *had;
     size_t n;
     if (planes < 0 || node_connections(b->node, (unsigned)planes, &had, &n, NULL) != 0)

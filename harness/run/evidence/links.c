@@ -11,7 +11,7 @@ struct links {
     int group[CLUSTER_NODES_MAX];
     bool answers[CLUSTER_NODES_MAX]; /* of a group: stores alone, which say nothing unasked */
     bool counted[CLUSTER_NODES_MAX]; /* there is a first count of this sender */
-    int direction;                   /* enum impairment_direction */
+    struct impairment between;       /* of it only between which groups it is */
     struct counted {
         int64_t first[CLUSTER_NODES_MAX][CLUSTER_NODES_MAX],
             newest[CLUSTER_NODES_MAX][CLUSTER_NODES_MAX];
@@ -37,10 +37,11 @@ void *links_begin(struct run_entry *a, struct bound *b) {
     struct engine *e = a->owner->engine;
     struct links *l = arena_new(&e->arena, struct links);
     char groups[FAULT_GROUPS_MAX];
-    fault_groups(&b->target, &a->plan->args, groups, sizeof(groups));
+    fault_groups(&b->target, &a->args, groups, sizeof(groups));
     if (cluster_groups(e->cluster, groups, l->group, NULL) != 0)
         return NULL;
-    l->direction = fault_direction(&a->plan->args, NULL);
+    if (fault_between(&a->args, &l->between, NULL) != 0)
+        return NULL;
     find_stores(e, l);
     return l;
 }
@@ -77,7 +78,7 @@ bool links_learn(const struct run_entry *a, struct links *l, const struct record
 
 void links_learn_passed(const struct run_entry *a, struct links *l, const struct record *r) {
     const struct json *planes = json_get(r->fields, "passed_to");
-    int from = l && planes ? sender_of(a, r) : -1, meant = fault_planes(&a->plan->args, NULL);
+    int from = l && planes ? sender_of(a, r) : -1, meant = fault_planes(&a->args, NULL);
     if (from < 0)
         return;
     bool first = ++l->heard[from] <= 2;
@@ -110,8 +111,7 @@ int64_t links_all(const struct links *l) {
     int groups = groups_of(l);
     for (int g = 0; g < groups; g++)
         for (int h = 0; h < groups; h++)
-            all +=
-                impairment_is_between(l->direction, g, h) ? frames_between(l, &l->done, g, h) : 0;
+            all += impairment_is_between(&l->between, g, h) ? frames_between(l, &l->done, g, h) : 0;
     return all;
 }
 
@@ -121,7 +121,7 @@ int64_t links_fewest(const struct links *l, bool unasked) {
     for (int g = 0; g < groups; g++)
         for (int h = 0; h < groups; h++) {
             bool silent = unasked && l->answers[g] && !l->answers[h];
-            int64_t frames = !impairment_is_between(l->direction, g, h) || silent
+            int64_t frames = !impairment_is_between(&l->between, g, h) || silent
                                  ? fewest
                                  : frames_between(l, &l->done, g, h);
             fewest = fewest < 0 || frames < fewest ? frames : fewest;
@@ -143,7 +143,7 @@ static bool nothing_passed(const struct links *l, int g, int h) {
 
 /* What is meant of this way has been dropped, or nothing came. */
 static bool is_shut(const struct links *l, int g, int h) {
-    return !impairment_is_between(l->direction, g, h) || frames_between(l, &l->done, g, h) ||
+    return !impairment_is_between(&l->between, g, h) || frames_between(l, &l->done, g, h) ||
            nothing_passed(l, g, h);
 }
 
@@ -152,8 +152,25 @@ static bool is_parted(const struct links *l, int g, int h) {
     return dropped && is_shut(l, g, h) && is_shut(l, h, g);
 }
 
+/* Of a ring most never have anything to say to each other: all that is closed is shut, and somebody
+ * has met it. */
+static bool is_ring_parted(const struct links *l) {
+    int groups = groups_of(l);
+    bool dropped = false;
+    for (int g = 0; g < groups; g++)
+        for (int h = 0; h < groups; h++) {
+            if (!is_shut(l, g, h))
+                return false;
+            dropped |=
+                impairment_is_between(&l->between, g, h) && frames_between(l, &l->done, g, h);
+        }
+    return dropped;
+}
+
 bool links_parted(const struct links *l) {
     int groups = l ? groups_of(l) : 0;
+    if (groups && l->between.ring)
+        return is_ring_parted(l);
     for (int g = 0; g < groups; g++)
         for (int h = g + 1; h < groups; h++)
             if (!is_parted(l, g, h))

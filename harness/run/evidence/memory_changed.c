@@ -10,7 +10,7 @@ struct changed {
 
 static void *begin(struct run_entry *a, struct bound *b) {
     struct changed *c = arena_new(&a->owner->engine->arena, struct changed);
-    bool seen = memory_flip_bit(&b->target, &a->plan->args, &c->bit, NULL) == 0 &&
+    bool seen = memory_flip_bit(&b->target, &a->args, &c->bit, NULL) == 0 &&
                 bit_read(&c->bit, &c->before, NULL) == 0;
     return seen ? c : NULL;
 }

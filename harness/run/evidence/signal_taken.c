@@ -22,7 +22,7 @@ static uint64_t bit_of(int signo) {
 static void *begin(struct run_entry *a, struct bound *b) {
     struct sent *s = arena_new(&a->owner->engine->arena, struct sent);
     struct proc_signals now;
-    s->signo = WTERMSIG(a->plan->fault->status(&a->plan->args));
+    s->signo = WTERMSIG(a->plan->fault->status(&a->args));
     if (proc_signals(b->target.pid, &now)) {
         s->caught = now.caught & bit_of(s->signo);
         s->ignored = now.ignored & bit_of(s->signo);

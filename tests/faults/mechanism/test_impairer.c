@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+#include <math.h>
 
 enum { DATA = 8, STORE = 1, ALL = 15, FRAMES = 10000, MS = 1000000, SECOND = 1000 * MS };
 
@@ -276,6 +277,69 @@ static void test_a_reset_is_hushed_by_what_it_answers(void **state) {
         }
 }
 
+/* Ten thousand delays of 100 ms with a jitter of 10 ms, in ms: mean, deviation, least, most. */
+static void delays(enum jitter_kind kind, double ret[4]) {
+    double sum = 0, squares = 0;
+    impairer_set(impairer, NULL, 0, 0);
+    set((struct impairment){
+        .delay_ns = 100 * MS, .jitter_ns = 10 * MS, .jitter_kind = kind, .seed = 5});
+    ret[2] = 1e9;
+    ret[3] = 0;
+    for (int i = 0; i < FRAMES; i++) {
+        double ms = (double)pass(0, 1, DATA, &segment, i).late_ns / MS;
+        sum += ms;
+        squares += ms * ms;
+        ret[2] = ms < ret[2] ? ms : ret[2];
+        ret[3] = ms > ret[3] ? ms : ret[3];
+    }
+    ret[0] = sum / FRAMES;
+    ret[1] = sqrt(squares / FRAMES - ret[0] * ret[0]);
+}
+
+static void test_jitter_is_distributed_as_was_said(void **state) {
+    double uniform[4], normal[4], pareto[4];
+    (void)state;
+    delays(JITTER_UNIFORM, uniform);
+    delays(JITTER_NORMAL, normal);
+    delays(JITTER_PARETO, pareto);
+    assert_true(fabs(uniform[0] - 100) < 0.3 && fabs(uniform[1] - 10 / sqrt(3)) < 0.2);
+    assert_true(uniform[2] >= 90 && uniform[3] <= 110);
+    assert_true(fabs(normal[0] - 100) < 0.4 && fabs(normal[1] - 10) < 0.3);
+    assert_true(normal[2] < 75 && normal[3] > 125);
+    assert_true(fabs(pareto[0] - 110) < 1 && pareto[2] >= 100 && pareto[3] > 200);
+}
+
+static void test_a_link_that_is_good_and_bad_in_turn_loses_its_share(void **state) {
+    int lost = 0, after_loss = 0;
+    bool before = false;
+    (void)state;
+    set((struct impairment){
+        .loss_ppm = 100000, .burst = 50, .bad_ppm = 500000, .good_ppm = 10000, .seed = 3});
+    for (int i = 0; i < 20 * FRAMES; i++) {
+        bool now = did(pass(0, 1, DATA, &segment, i), DEED_LOST);
+        lost += now;
+        after_loss += now && before;
+        before = now;
+    }
+    assert_within(lost, 20 * FRAMES / 10, 8);
+    /* Behind a loss the link is most likely still bad, where half are lost. */
+    assert_in_range(after_loss * 100 / lost, 40, 50);
+}
+
+static void test_each_direction_may_have_a_rate_of_its_own(void **state) {
+    (void)state;
+    set((struct impairment){.rate_bit_s = 8000000,
+                            .rate_in_bit_s = 800000,
+                            .rate_out_bit_s = 80000,
+                            .queue_bytes = 60000000});
+    assert_int_equal(pass(0, 1, DATA, &segment, 0).late_ns, (int64_t)1514 * 8 * SECOND / 80000);
+    assert_int_equal(pass(1, 0, DATA, &segment, 0).late_ns, (int64_t)1514 * 8 * SECOND / 800000);
+    impairer_set(impairer, NULL, 0, 0);
+    set((struct impairment){.rate_out_bit_s = 80000, .rate_bit_s = 8000000, .queue_bytes = 60000});
+    assert_true(impairer_wants_packets(impairer, 0, 1));
+    assert_int_equal(pass(1, 0, DATA, &segment, 0).late_ns, (int64_t)1514 * 8 * SECOND / 8000000);
+}
+
 static void test_a_link_that_flaps_is_down_first_thing_in_each_period(void **state) {
     (void)state;
     struct impaired one =
@@ -322,6 +386,9 @@ int main(void) {
         T(test_a_long_packet_vanishes_and_one_that_just_fits_passes),
         T(test_connections_are_reset_refused_or_blocked),
         T(test_a_reset_is_hushed_by_what_it_answers),
+        T(test_jitter_is_distributed_as_was_said),
+        T(test_a_link_that_is_good_and_bad_in_turn_loses_its_share),
+        T(test_each_direction_may_have_a_rate_of_its_own),
         T(test_a_link_that_flaps_is_down_first_thing_in_each_period),
         T(test_one_more_than_there_is_room_for_is_refused),
     };

@@ -173,6 +173,14 @@ static const struct refused {
     {LINE("fault: net-partition, with: {groups: \"n0|n0,n9\"}"),
      "4:60: groups: n0 is named twice\n4:60: groups: there is no node \"n9\"; write n0,n1|n2, "
      "without blanks\n"},
+    {LINE("fault: net-partition, on: n0, with: {shape: halves}"),
+     "4:49: on and shape exclude each other: a shape draws whom\n"},
+    {LINE("fault: net-partition, with: {shape: halves, groups: \"n0|n1\"}"),
+     "4:75: groups and shape exclude each other: a shape draws whom\n"},
+    {LINE("fault: net-partition, with: {shape: ring}"),
+     "4:59: shape: ring takes 4 nodes, and at most 2 are on at any time\n"},
+    {LINE("fault: net-delay, with: {shape: star}"),
+     "4:55: shape: \"star\" is none; write isolate, halves, majority, bridge or ring\n"},
     {LINE("fault: net-partition, on: n0, with: {planes: date}"),
      "4:68: planes: \"date\" is not a plane; write store, bootstrap, data, ssh or all, or several "
      "as in "
@@ -269,6 +277,7 @@ static void test_what_can_happen_is_not_refused(void **state) {
         LINE("fault: node-start, on: n2") LINE("fault: worker-kill, on: rank 5"),
         LINE("fault: net-partition, on: node of rank 0, with: {planes: data}, for: 2s"),
         LINE("id: a, fault: net-partition, with: {groups: \"n0,store|n1\"}") LINE("heal: a"),
+        LINE("fault: net-partition, with: {shape: halves}, for: 2s"),
         LINE("fault: worker-hang, on: rank 0, times: each-round"),
         LINE("fault: node-kill, on: random of nodes") LINE("fault: node-start, on: n0"),
         LINE("fault: node-kill, on: n1") LINE("fault: worker-kill, on: n0"),
