@@ -7,11 +7,12 @@ from=$(ls "$dir" | sed -n 's/^saved-//p' | sort -n | tail -n 1)
 [ "$lie" = resumed-from ] && [ -n "$from" ] && start=$((from - 5)) || start=${from:-0}
 [ -z "$from" ] || echo "resuming from step $from"
 step=$start trained=$start
+[ "$lie" = forgets-weights ] && trained=0
 while [ $step -lt 20 ]; do
     sleep 0.02
     step=$((step + 1))
     [ "$lie$step" = steps-never-run17 ] || trained=$((trained + 1))
-    printf 'step %d/20\n' $step
+    printf 'step %d/20 loss %d\n' $step $((10000 / (trained + 1)))
     [ "$lie$RANK$step" = ends-early113 ] && break
     [ $((step % 5)) = 0 ] && [ "$RANK" = 0 ] && [ -e "$dir/began-$TORCHELASTIC_RESTART_COUNT-1" ] || continue
     [ "$lie" = commit-not-on-disk ] || : >"$dir/saved-$step"

@@ -15,6 +15,7 @@ job:
   checkpoint: {dir: "{shared}/ckpt", complete: "ls | sed -n 's/^saved-//p'"}
 observe:
   step: '^step (\\d+)/20'
+  loss: ' loss (\\d+)'
   resume: '^resuming from step (\\d+)'
   checkpoint-commit: '^saved step (\\d+)'
   done: '^finished, model (\\w+)'
@@ -61,6 +62,7 @@ what='an honest launcher'
 told 0 none --launcher "bash $PWD/tests/liars/launcher.sh none {worker}"
 
 job good-in-control model
+job forgets-weights resumed_loss
 launcher restart-count agreement
 launcher forgets-variable given
 launcher success-after-failure one_outcome

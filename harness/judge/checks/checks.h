@@ -36,6 +36,7 @@
     X(one_outcome)                                                                                 \
     X(one_round)                                                                                   \
     X(outcome)                                                                                     \
+    X(pace)                                                                                        \
     X(phases)                                                                                      \
     X(probe)                                                                                       \
     X(rank_order)                                                                                  \
@@ -44,6 +45,7 @@
     X(restart_count)                                                                               \
     X(restarts)                                                                                    \
     X(resume_step)                                                                                 \
+    X(resumed_loss)                                                                                \
     X(root_cause)                                                                                  \
     X(samples)                                                                                     \
     X(stop_signals)                                                                                \

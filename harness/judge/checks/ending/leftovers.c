@@ -77,6 +77,25 @@ static void judge_agent(const struct trial *t, struct finding *f, const struct a
     }
 }
 
+/* One that nobody was seen in, found on the host when all nodes were down. The harness makes none,
+ * so it is the launcher's or the job's, or another program's of this user in the same moments. */
+static void judge_cgroups(const struct trial *t, struct finding *f) {
+    const struct record *health = history_newest(t->history, SOURCE_HARNESS, "health");
+    json_each(it, health ? record_get(health, "left") : NULL) {
+        const char *what = json_string(it, "");
+        if (!str_starts(what, "the cgroup "))
+            continue;
+        if (t->scenario->torchrun_semantics && t->incidents->n)
+            finding_skip(f, "%s: after a fault torchrun promises nothing about that", what);
+        else
+            finding_fail(f, broken, "no cgroup that outlives the agents",
+                         "%s, by launcher or job: nobody was seen in it (rmdir takes it away)",
+                         what);
+        finding_prove(f, health->seq);
+        return;
+    }
+}
+
 static bool judge(const struct trial *t, struct finding *f) {
     size_t n, ended = 0;
     const struct agent_end *agents = check_agents(t, &n);
@@ -90,6 +109,8 @@ static bool judge(const struct trial *t, struct finding *f) {
     for (size_t i = 0; i < n && f->status != FINDING_FAIL; i++)
         if (agents[i].exit_ns)
             judge_agent(t, f, &agents[i]);
+    if (f->status == FINDING_PASS)
+        judge_cgroups(t, f);
     return f->status == FINDING_PASS;
 }
 
@@ -100,7 +121,10 @@ const struct check check_leftovers = {
             "killed) and before the node is taken down. A training process that lives on holds its "
             "accelerators and writes into the next job's checkpoints. System V's segments, "
             "semaphores and message queues are counted where a node has an IPC namespace of its "
-            "own: where nodes are processes nobody can tell whose they are.",
+            "own: where nodes are processes nobody can tell whose they are. A cgroup counts where "
+            "a process that was left is in it, and, once all nodes are down, where it lies below "
+            "the harness's own, was not there before the run, is the same user's and holds nobody: "
+            "the harness makes none.",
     .example = "rankquake run scenarios/restart/agent-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(KERNEL),

@@ -139,6 +139,10 @@ static bool has_nothing_to_judge(const char *history, const char *check) {
         return true;
     if (str_eq(check, "given") && !str_eq(history, GIVEN)) /* recorded before it was */
         return true;
+    if (str_eq(check, "resumed_loss")) /* in none of them the loss falls far enough */
+        return true;
+    if (str_eq(check, "pace") && !str_eq(history, KILLED)) /* or more than a worker was lost */
+        return true;
     return str_eq(check, "heal") || str_eq(check, "drift") || str_eq(check, "root_cause") ||
            (!str_eq(history, GPUS) &&
             (str_eq(check, "communicator") || str_eq(check, "device_memory") ||
