@@ -16,7 +16,7 @@ struct control {
     bool told;                     /* its steps can be held: the job itself sends them */
     int64_t start_ns, train_ns; /* begin to steady state, and from there to the last worker's end */
     int64_t steps_ns;           /* from steady state to the last step, 0: none came after it */
-    int64_t kept; /* complete checkpoints that it keeps, of more; -1: all, or nobody knows */
+    int64_t kept;    /* complete checkpoints that it keeps, of more; -1: all, or nobody knows */
     char saves[24];  /* what its workers tell while they save: checkpoint-write, else -begin; "" */
     bool saves_told; /* and can be held at */
     bool has_loss;

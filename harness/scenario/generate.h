@@ -79,7 +79,8 @@ struct generate_fault {
     const char *id;                   /* of its entry */
     const char *entry;                /* what stands there behind `when`; a %: the node's number */
     const char *when;                 /* its own trigger; NULL: the moment */
-    const char *before; /* another entry, at the moment, and its own trigger is armed once that is in
+    const char
+        *before; /* another entry, at the moment, and its own trigger is armed once that is in
                            force; NULL: none */
     enum generate_outcome outcome;
     int64_t lasts_ns; /* 0: it does not, or nobody knows */
