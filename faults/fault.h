@@ -78,6 +78,9 @@ struct fault {
      * status that a target has which this fault ended, -1: any. Else an end of its own, later,
      * would pass for evidence. NULL: any. */
     int (*status)(const struct fault_args *a);
+    /* What of the target it keeps in the run's directory, in target.keep: "core". NULL returned:
+     * nothing. For FAULT_IN_NODE on a worker. */
+    const char *(*keeps)(const struct fault_args *a);
     /* The region of a worker's memory that it is about; NULL returned: none that was announced. */
     const char *(*region)(const struct fault_args *a);
     int (*inject)(const struct target *t, const struct fault_args *a, struct err *err);

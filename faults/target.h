@@ -50,6 +50,7 @@ struct target {
         pid_t pid;
         uint64_t address, bytes;
     } region;
+    int keep; /* an empty file of the run's directory (struct fault, .keeps); 0: none */
     const struct node_ops *ops; /* TARGET_NODE only, and only in the harness */
     void *node;
 };

@@ -27,6 +27,7 @@ struct keeper {
     bool finished;        /* the process has ended, and the thread is about to */
     int code;
     int release; /* an eventfd */
+    void *memory;
     struct err err;
 };
 
@@ -34,6 +35,10 @@ static struct keeper *keepers[KEEPERS_MAX]; /* of the thread that starts and sto
 
 const struct keeper_of *keeper_whom(const struct keeper *k) {
     return &k->of;
+}
+
+void **keeper_memory(struct keeper *k) {
+    return &k->memory;
 }
 
 bool keeper_wait(struct keeper *k, int64_t ns) {
@@ -48,6 +53,7 @@ static struct keeper *keeper_free(struct keeper *k) {
     file_close(&k->release);
     pthread_cond_destroy(&k->changed);
     pthread_mutex_destroy(&k->lock);
+    free(k->memory);
     free(k);
     return NULL;
 }

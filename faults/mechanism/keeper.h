@@ -25,7 +25,7 @@ struct keeper_of { /* whom it is about, and how */
     pid_t pid;
     int pidfd;               /* of which a copy is kept; never used for another process */
     int64_t run_ns, stop_ns; /* duty */
-    pid_t tid;               /* hold */
+    pid_t tid;               /* hold, gil */
 };
 
 /* Returns when the work is in force: 0, or what begin says, -EBUSY: the process has such a keeper,
@@ -40,7 +40,14 @@ extern const struct keeper_work keeper_duty;
 /* One thread of it stands still, held as by a debugger; the others run. */
 extern const struct keeper_work keeper_hold;
 
+/* One thread of it has taken Python's interpreter lock, as any thread does that wants to run, and
+ * stands still with it; in the end it gives it back. -ENOTSUP: the process is no Python, -EAGAIN: the
+ * thread waits for a lock just now. */
+extern const struct keeper_work keeper_gil;
+
 /* For the work itself. keeper_wait: until the keeper is released or the process has ended, then
  * true; or so long, then false; below 0: for ever. */
 const struct keeper_of *keeper_whom(const struct keeper *k);
+/* What the work remembers between its calls; freed by free() with the keeper. */
+void **keeper_memory(struct keeper *k);
 bool keeper_wait(struct keeper *k, int64_t ns);

@@ -25,5 +25,7 @@ struct seize_call {
     const void *data;
     size_t len;
     int data_arg;
+    /* The word of data at link_at becomes the address of the byte at link_to; link_to 0: none. */
+    size_t link_at, link_to;
 };
 long seize_call(pid_t pid, const struct seize_call *call, struct err *err);

@@ -129,7 +129,8 @@ static int say_fault(struct node *n, const struct fault *f, const struct target 
     for (size_t i = 0; a && i < a->n; i++)
         json_put_string(&w, a->v[i].key, a->v[i].value);
     json_end_object(&w);
-    return say_send(n, &text, &w, &t->pidfd, t->pidfd >= 0, err);
+    const int fds[] = {t->pidfd, t->keep};
+    return say_send(n, &text, &w, fds, t->pidfd < 0 ? 0 : t->keep ? 2 : 1, err);
 }
 
 int node_sockets(struct node *n, uint16_t port, int round, struct err *err) {

@@ -316,6 +316,7 @@ static int run_fault(struct helper *h, struct message *m, struct err *err) {
     str_copy(t.name, sizeof(t.name), json_get_string(m->json, "name", ""));
     t.pidfd = t.kind == TARGET_NODE ? h->program.pidfd : m->fds[0];
     t.pid = t.pidfd < 0 ? 0 : process_pid_of(t.pidfd);
+    t.keep = m->fds[1] < 0 ? 0 : m->fds[1];
     struct fault_args a = args_of(m);
     bool recover = json_get_bool(m->json, "recover", false);
     if (recover && !f->recover)

@@ -22,6 +22,7 @@
  *            {status}; then, when nothing lives any more but after a second at the latest,
  *            leftovers {found}
  *   harness  fault {token, fault, recover, kind, name, args:{..}, seed} with the target's pidfd
+ *            and the file of what it keeps
  *   helper   injected {token, error|null}
  *   harness  sockets {port, round}    helper  sockets {port, round, found}: see sockets.h
  *   helper   broken {error}: it cannot go on */

@@ -4,10 +4,12 @@
 
 #include "base/str.h"
 #include "base/sys/clock.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- the records of a firing ---- */
@@ -68,6 +70,8 @@ static void put_target(struct json_writer *w, const struct bound *b) {
     json_put_i64(w, "pid", b->target.pid);
     if (b->worker)
         json_put_i64(w, "rank", b->worker->rank);
+    if (b->kept)
+        json_put_string(w, "kept", b->kept);
     json_end_object(w);
 }
 
@@ -110,7 +114,40 @@ static void set_timers(struct run_entry *a) {
         loop_timer_at(a->next, a->fired_ns + a->course.every_ns);
 }
 
+/* What a fault keeps of a worker: one that has kept nothing after all leaves no empty file. */
+static void forget_empty(struct run_entry *a) {
+    const struct folder *run = a->owner->engine->spec->folder;
+    for (size_t i = 0; i < a->bound_n; i++) {
+        struct bound *b = &a->bound[i];
+        struct stat st;
+        FILE_CLOSE int fd = b->kept ? folder_find(run, b->kept, NULL) : -1;
+        if (fd < 0 || (fstat(fd, &st) == 0 && st.st_size > 0))
+            continue;
+        folder_unlink(run, b->kept);
+        b->kept = NULL;
+    }
+}
+
+/* 0 or a -errno; *ret stays where it keeps nothing. */
+static int open_kept(struct run_entry *a, struct bound *b, int *ret, struct err *err) {
+    const struct folder *run = a->owner->engine->spec->folder;
+    const char *what = a->plan->fault->keeps ? a->plan->fault->keeps(&a->plan->args) : NULL;
+    if (!what || !b->worker)
+        return 0;
+    char *folder = arena_printf(&a->owner->engine->arena, "%ss", what);
+    b->kept =
+        arena_printf(&a->owner->engine->arena, "%s/%s-%d-%d.%s", folder, node_plan(b->node)->name,
+                     b->worker->local_rank, (int)b->target.pid, what);
+    int r = folder_make(run, folder, 0777, err);
+    int fd = r ? r : folder_create(run, b->kept, err);
+    if (fd < 0)
+        return fd;
+    *ret = fd;
+    return 0;
+}
+
 static void finished(struct run_entry *a) {
+    forget_empty(a);
     if (a->error[0]) {
         record_error(a);
         a->state = ENTRY_FAILED;
@@ -141,7 +178,11 @@ static void inject(struct run_entry *a, struct bound *b) {
     const struct fault *f = a->plan->fault;
     struct err err = {0};
     if (f->where == FAULT_IN_NODE) {
-        if (node_inject(b->node, f, &b->target, &a->args, token_of(a), &err) < 0)
+        struct target t = b->target;
+        FILE_CLOSE int keep = -1;
+        int opened = open_kept(a, b, &keep, &err);
+        t.keep = keep < 0 ? 0 : keep;
+        if (opened || node_inject(b->node, f, &t, &a->args, token_of(a), &err) < 0)
             entry_answered(a, err.msg);
         return;
     }

@@ -13,6 +13,7 @@ struct bound {
     int64_t exit_ns; /* seen to end (switched on: to start) since the fault fired; 0: not yet */
     void *known[EVIDENCES_N]; /* what each kind of evidence keeps, in the engine's arena */
     int kept_pidfd;           /* ours, 0: none */
+    const char *kept;         /* what the fault keeps, in the run's directory; NULL: nothing */
 };
 
 /* The plan's arguments; those of a shape with its groups, drawn among the nodes that are on. -ENOENT:

@@ -1,16 +1,19 @@
 /* Faults on real processes: spawn_worker_faults EXPERIMENT prints "ok", or says what went wrong. */
 #include "faults/fault.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/procfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -101,6 +104,71 @@ static void do_try(void) {
             munmap(memory, 1 << 28);
         if (write(ready[1], can, 3) != 3)
             _exit(96);
+    }
+}
+
+/* Likewise, whether it starts a process and a thread. */
+static void *do_nothing(void *arg) {
+    return arg;
+}
+
+static void do_start(void) {
+    say_ready();
+    for (char byte; read(asked[0], &byte, 1) == 1;) {
+        pthread_t t;
+        pid_t child = fork();
+        if (child == 0)
+            _exit(0);
+        bool thread = pthread_create(&t, NULL, do_nothing, NULL) == 0;
+        char can[3] = {child > 0 ? 'p' : '-', thread ? 't' : '-', ' '};
+        if (child > 0)
+            waitpid(child, NULL, 0);
+        if (thread)
+            pthread_join(t, NULL);
+        if (write(ready[1], can, 3) != 3)
+            _exit(96);
+    }
+}
+
+static void leave(int signo) {
+    (void)signo;
+    _exit(7);
+}
+
+/* It has handlers of its own for the signals by which one crashes. */
+static void do_handle(void) {
+    signal(SIGSEGV, leave);
+    signal(SIGABRT, leave);
+    do_poll();
+}
+
+/* It ignores and blocks them, as far as that is possible. */
+static void do_ignore(void) {
+    sigset_t both;
+    sigemptyset(&both);
+    sigaddset(&both, SIGABRT);
+    sigaddset(&both, SIGSEGV);
+    sigprocmask(SIG_BLOCK, &both, NULL);
+    signal(SIGABRT, SIG_IGN);
+    signal(SIGSEGV, SIG_IGN);
+    do_compute();
+}
+
+/* Its second thread lives on in another place. */
+static void do_two(void) {
+    pthread_t t;
+    if (pthread_create(&t, NULL, live_on, NULL) == 0)
+        for (;;)
+            pause();
+}
+
+/* It says a byte whenever it gets one, and how many children it can wait for. */
+static void do_answer(void) {
+    say_ready();
+    for (char byte; read(asked[0], &byte, 1) == 1;) {
+        char none = waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD ? 'n' : 'c';
+        if (write(ready[1], &none, 1) != 1)
+            _exit(93);
     }
 }
 
@@ -387,7 +455,217 @@ static void the_child_alone_is_killed(void) {
     waitpid(t.pid, NULL, 0);
 }
 
-static unsigned char sound[4096];
+/* ---- crashes ---- */
+
+static unsigned char sound[4096] __attribute__((aligned(4096)));
+
+/* Bytes of its memory, as the core has them; 0: it has none at that address. */
+static size_t in_core(int core, const void *address, void *ret, size_t n) {
+    Elf64_Ehdr e;
+    Elf64_Phdr p;
+    uint64_t at = (uint64_t)(uintptr_t)address;
+    CHECK(pread(core, &e, sizeof(e), 0) == sizeof(e) && memcmp(e.e_ident, ELFMAG, SELFMAG) == 0);
+    CHECK(e.e_type == ET_CORE);
+    for (int i = 0; i < e.e_phnum; i++) {
+        CHECK(pread(core, &p, sizeof(p), (off_t)(e.e_phoff + (size_t)i * sizeof(p))) == sizeof(p));
+        if (p.p_type == PT_LOAD && at >= p.p_vaddr && at - p.p_vaddr + n <= p.p_filesz)
+            return (size_t)pread(core, ret, n, (off_t)(at - p.p_vaddr + p.p_offset));
+    }
+    return 0;
+}
+
+/* How many threads it shows, and of the first what signal it got. */
+static int threads_in_core(int core, int *ret_signal) {
+    Elf64_Ehdr e;
+    Elf64_Phdr p;
+    char notes[1 << 17];
+    int found = 0;
+    CHECK(pread(core, &e, sizeof(e), 0) == sizeof(e));
+    CHECK(pread(core, &p, sizeof(p), (off_t)e.e_phoff) == sizeof(p) && p.p_type == PT_NOTE);
+    CHECK(p.p_filesz <= sizeof(notes));
+    CHECK(pread(core, notes, p.p_filesz, (off_t)p.p_offset) == (ssize_t)p.p_filesz);
+    for (size_t at = 0; at + sizeof(Elf64_Nhdr) < p.p_filesz;) {
+        const Elf64_Nhdr *n = (const void *)(notes + at);
+        const struct elf_prstatus *s = (const void *)(notes + at + sizeof(*n) + 8);
+        if (n->n_type == NT_PRSTATUS && found++ == 0)
+            *ret_signal = s->pr_cursig;
+        at += sizeof(*n) + 8 + ((n->n_descsz + 3) & ~3U);
+    }
+    return found;
+}
+
+/* Its wait status; -1: its tracer, which we are, has waited for it already. */
+static int crashes(const char *fault, void (*work)(void), int core, const char *mib) {
+    struct fault_arg v[] = {{"core", mib}};
+    struct target t = worker(work);
+    struct err err = {0};
+    int status = -1;
+    t.keep = core;
+    if (fault_find(fault)->inject(&t, &(struct fault_args){.v = v, .n = 1}, &err) != 0)
+        printf("%s\n", err.msg);
+    CHECK(err.code == 0);
+    return waitpid(t.pid, &status, 0) == t.pid ? status : -1;
+}
+
+static void one_crashes(const char *fault, int signo) {
+    int core = memfd_create("core", 0), status, got = 0;
+    unsigned char seen[4096];
+    memset(sound, 0x5a, sizeof(sound)); /* its own, as it is a copy of us */
+    status = crashes(fault, do_two, core, "512");
+    CHECK(status == -1 || (WIFSIGNALED(status) && WTERMSIG(status) == signo));
+    CHECK(threads_in_core(core, &got) == 2 && got == signo);
+    CHECK(in_core(core, sound, seen, sizeof(seen)) == sizeof(seen));
+    CHECK(memcmp(seen, sound, sizeof(seen)) == 0);
+    CHECK(ftruncate(core, 0) == 0);
+    status = crashes(fault, do_ignore, core, "0"); /* nobody can ignore it, and there is no room */
+    CHECK(status == -1 || (WIFSIGNALED(status) && WTERMSIG(status) == signo));
+    CHECK(threads_in_core(core, &got) == 1 && in_core(core, sound, seen, sizeof(seen)) == 0);
+    CHECK(ftruncate(core, 0) == 0);
+    status = crashes(fault, do_handle, core, "512"); /* its handler runs, and there is no core */
+    CHECK(status == -1 || (WIFEXITED(status) && WEXITSTATUS(status) == 7));
+    CHECK(lseek(core, 0, SEEK_END) == 0);
+}
+
+static void aborts(void) {
+    one_crashes("worker-abort", SIGABRT);
+}
+static void faults_in_memory(void) {
+    one_crashes("worker-segfault", SIGSEGV);
+}
+
+/* ---- processes and threads ---- */
+
+static void none_can_be_started(void) {
+    static const struct {
+        const char *of, *can;
+    } rows[] = {{"both", "-- "}, {"processes", "-t "}, {"threads", "p- "}};
+    const struct fault *f = fault_find("worker-processes");
+    for (int i = 0; i < 3; i++) {
+        CHECK(pipe(asked) == 0);
+        struct target t = worker(do_start);
+        struct err err;
+        can("pt ");
+        CHECK(inject("worker-processes", &t, "of", rows[i].of) == 0);
+        can(rows[i].can);
+        CHECK(f->inject(&t, NULL, &err) == -EBUSY); /* the kernel allows one watch */
+        can(rows[i].can);
+        CHECK(f->recover(&t, NULL, NULL) == 0);
+        can("pt ");
+        CHECK(f->recover(&t, NULL, NULL) == 0);
+        kill(t.pid, SIGKILL);
+        waitpid(t.pid, NULL, 0);
+        CHECK(f->recover(&t, NULL, NULL) == 0);
+    }
+}
+
+/* ---- orphans ---- */
+
+static pid_t only_child(pid_t pid) {
+    char path[64];
+    int child = 0;
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    FILE *f = fopen(path, "r");
+    CHECK(f && fscanf(f, "%d", &child) == 1);
+    fclose(f);
+    return child;
+}
+
+/* The worker knows of nothing; its child hears no signal, outlives it and has what it had open. */
+static void orphan_lives_on(void) {
+    const struct fault *f = fault_find("worker-orphan");
+    struct pollfd open_still;
+    char byte;
+    CHECK(pipe(asked) == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
+    struct target t = worker(do_answer), gone = {.name = "n0/0", .pidfd = -1};
+    CHECK(f->inject(&t, NULL, NULL) == 0);
+    CHECK(write(asked[1], "?", 1) == 1 && read(ready[0], &byte, 1) == 1 && byte == 'n');
+    pid_t child = only_child(t.pid);
+    CHECK(getsid(child) == child);
+    kill(child, SIGTERM);
+    kill(child, SIGSTOP);
+    kill(child, SIGCONT);
+    kill(t.pid, SIGKILL);
+    CHECK(waitpid(t.pid, NULL, 0) == t.pid);
+    close(ready[1]);
+    open_still = (struct pollfd){.fd = ready[0], .events = POLLIN};
+    CHECK(poll(&open_still, 1, 200) == 0); /* and it says nothing */
+    CHECK(waitpid(child, NULL, WNOHANG) == 0);
+    gone.pidfd = t.pidfd;
+    CHECK(f->recover(&gone, NULL, NULL) == 0);
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && WTERMSIG(status) == SIGKILL);
+    CHECK(f->recover(&gone, NULL, NULL) == 0);
+}
+
+static void orphan_of_one_that_computes(void) {
+    const struct fault *f = fault_find("worker-orphan");
+    struct target t = worker(do_naps);
+    char byte;
+    CHECK(f->inject(&t, NULL, NULL) == 0);
+    for (int said = 0; said < 5; said++)
+        CHECK(read(ready[0], &byte, 1) == 1);
+    pid_t child = only_child(t.pid);
+    CHECK(f->recover(&t, NULL, NULL) == 0);
+    CHECK(kill(child, 0) != 0 || state_of(child, child) == 'Z');
+    kill(t.pid, SIGKILL);
+    waitpid(t.pid, NULL, 0);
+}
+
+/* ---- Python's lock ---- */
+
+static void no_python(void) {
+    struct target t = worker(do_poll);
+    CHECK(inject("worker-gil", &t, "", "") == -ENOTSUP);
+    CHECK(state_of(t.pid, t.pid) != 't');
+    kill(t.pid, SIGKILL);
+    waitpid(t.pid, NULL, 0);
+}
+
+/* Its second thread says a byte now and then, as a heartbeat does; the first computes in C. */
+static const char python[] = "import os, threading, time, hashlib\n"
+                             "def beat():\n"
+                             "    while True:\n"
+                             "        os.write(1, b'b')\n"
+                             "        time.sleep(0.01)\n"
+                             "threading.Thread(target=beat, daemon=True).start()\n"
+                             "while True:\n"
+                             "    os.read(0, 1)\n"
+                             "    os.write(1, b'r')\n";
+
+static void do_python(void) {
+    dup2(asked[0], 0);
+    dup2(ready[1], 1);
+    execlp("python3", "python3", "-c", python, NULL);
+    say_ready();
+}
+
+static char hears(int wait_ms) {
+    struct pollfd p = {.fd = ready[0], .events = POLLIN};
+    char byte;
+    return poll(&p, 1, wait_ms) == 1 && read(ready[0], &byte, 1) == 1 ? byte : 0;
+}
+
+static void nobody_runs_python(void) {
+    const struct fault *f = fault_find("worker-gil");
+    CHECK(pipe(asked) == 0);
+    struct target t = worker(do_python);
+    if (hears(30000) != 'b')
+        exit(2); /* no Python */
+    CHECK(f->inject(&t, NULL, NULL) == 0);
+    while (hears(0)) /* what was said before */
+        ;
+    CHECK(state_of(t.pid, t.pid) == 't');
+    CHECK(hears(300) == 0);
+    CHECK(f->recover(&t, NULL, NULL) == 0);
+    CHECK(hears(30000) == 'b');
+    CHECK(write(asked[1], "?", 1) == 1);
+    for (char byte = 0; byte != 'r';)
+        CHECK((byte = hears(30000)));
+    CHECK(f->inject(&t, NULL, NULL) == 0); /* again, and it ends meanwhile */
+    kill(t.pid, SIGKILL);
+    waitpid(t.pid, NULL, 0);
+    CHECK(f->recover(&t, NULL, NULL) == 0);
+}
 
 static void do_look(void) {
     say_ready();
@@ -464,6 +742,13 @@ int main(int argc, char **argv) {
                        {"limits", limits_hold_and_are_given_back},
                        {"child", the_child_alone_is_killed},
                        {"bit", one_bit_is_flipped},
+                       {"abort", aborts},
+                       {"segfault", faults_in_memory},
+                       {"start", none_can_be_started},
+                       {"orphan", orphan_lives_on},
+                       {"orphan-naps", orphan_of_one_that_computes},
+                       {"no-python", no_python},
+                       {"python", nobody_runs_python},
                        {"many", many_end_with_their_fault}};
     alarm(60);
     for (size_t i = 0; argc == 2 && i < sizeof(experiments) / sizeof(*experiments); i++)

@@ -412,6 +412,9 @@ static const struct {
            {"worker-slow", "share", "100%"},
            {"worker-slow", "period", "0s"},
            {"worker-thread-hang", "thread", "7"},
+           {"worker-abort", "core", "-1"},
+           {"worker-segfault", "core", "4k"},
+           {"worker-processes", "of", "files"},
            {"worker-memory", "more", "-1"},
            {"worker-file-size", "bytes", "4k"}};
 enum { BAD = sizeof(bad) / sizeof(*bad) };

@@ -44,6 +44,20 @@ EXPERIMENT(test_a_worker_that_is_held_can_be_killed_and_its_parent_hears_of_it, 
 EXPERIMENT(test_a_lowered_limit_holds_until_it_is_given_back, "limits")
 EXPERIMENT(test_the_child_of_a_worker_is_killed_and_nobody_else, "child")
 EXPERIMENT(test_one_bit_is_flipped_and_no_other, "bit")
+EXPERIMENT(test_a_worker_that_aborts_leaves_a_core_unless_its_handler_ends_it, "abort")
+EXPERIMENT(test_a_worker_that_faults_leaves_a_core_unless_its_handler_ends_it, "segfault")
+EXPERIMENT(test_a_worker_starts_no_processes_or_threads_until_it_may_again, "start")
+EXPERIMENT(test_an_orphan_outlives_its_worker_until_it_is_ended, "orphan")
+EXPERIMENT(test_a_worker_that_has_an_orphan_does_all_else_as_before, "orphan-naps")
+EXPERIMENT(test_who_is_no_python_has_no_interpreter_lock, "no-python")
+/* Where there is no Python nothing is asked. */
+static void test_no_thread_runs_python_while_one_has_the_lock(void **state) {
+    (void)state;
+    if (system("python3 -c '' >/dev/null 2>&1") != 0)
+        skip();
+    experiment("python");
+}
+
 EXPERIMENT(test_hundreds_of_workers_end_with_their_fault_and_leave_room, "many")
 
 int main(int argc, char **argv) {
@@ -65,6 +79,13 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_worker_that_is_held_can_be_killed_and_its_parent_hears_of_it),
         cmocka_unit_test(test_a_lowered_limit_holds_until_it_is_given_back),
         cmocka_unit_test(test_one_bit_is_flipped_and_no_other),
+        cmocka_unit_test(test_a_worker_that_aborts_leaves_a_core_unless_its_handler_ends_it),
+        cmocka_unit_test(test_a_worker_that_faults_leaves_a_core_unless_its_handler_ends_it),
+        cmocka_unit_test(test_a_worker_starts_no_processes_or_threads_until_it_may_again),
+        cmocka_unit_test(test_an_orphan_outlives_its_worker_until_it_is_ended),
+        cmocka_unit_test(test_a_worker_that_has_an_orphan_does_all_else_as_before),
+        cmocka_unit_test(test_who_is_no_python_has_no_interpreter_lock),
+        cmocka_unit_test(test_no_thread_runs_python_while_one_has_the_lock),
         cmocka_unit_test(test_hundreds_of_workers_end_with_their_fault_and_leave_room),
         cmocka_unit_test(test_the_child_of_a_worker_is_killed_and_nobody_else),
     };

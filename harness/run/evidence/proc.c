@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 /* The third field of stat, behind a name that may hold anything. */
 static char state_of(const char *path) {
@@ -73,9 +74,54 @@ bool proc_signals(pid_t pid, struct proc_signals *ret) {
     FILE *f = fopen(path, "re");
     while (f && fgets(line, sizeof(line), f))
         found += read_mask(line, "ShdPnd:", &ret->pending) ||
+                 read_mask(line, "SigBlk:", &ret->blocked) ||
                  read_mask(line, "SigIgn:", &ret->ignored) ||
                  read_mask(line, "SigCgt:", &ret->caught);
     if (f)
         fclose(f);
-    return found == 3;
+    return found == 4;
+}
+
+int proc_call_filters(pid_t pid) {
+    static const char key[] = "Seccomp_filters:";
+    char path[64], line[256];
+    int found = -1;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof(line), f))
+        if (strncmp(line, key, sizeof(key) - 1) == 0)
+            found = atoi(line + sizeof(key) - 1);
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* "202 0x7f.. .." is the number of the call that it is in. */
+static bool is_in_futex(const char *path) {
+    long nr = -1;
+    FILE *f = fopen(path, "re");
+    bool in_call = f && fscanf(f, "%ld", &nr) == 1;
+    if (f)
+        fclose(f);
+    return in_call && nr == SYS_futex;
+}
+
+struct proc_threads proc_threads(pid_t pid) {
+    struct proc_threads found = {0};
+    char path[300];
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(path);
+    for (struct dirent *d; tasks && (d = readdir(tasks));) {
+        if (atoi(d->d_name) <= 0)
+            continue;
+        snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", (int)pid, d->d_name);
+        char state = state_of(path);
+        snprintf(path, sizeof(path), "/proc/%d/task/%s/syscall", (int)pid, d->d_name);
+        found.held += state == 't';
+        found.running += state == 'R';
+        found.waiting += state == 'S' && is_in_futex(path);
+    }
+    if (tasks)
+        closedir(tasks);
+    return found;
 }

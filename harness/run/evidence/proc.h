@@ -9,11 +9,18 @@
 bool proc_stands_still(pid_t pid);
 /* A thread of it is held by a tracer. */
 bool proc_has_held_thread(pid_t pid);
+/* Its threads, by what they do: held by a tracer, waiting in futex(2), running. */
+struct proc_threads {
+    int held, waiting, running;
+};
+struct proc_threads proc_threads(pid_t pid);
+/* How many filters of seccomp(2) it has; -1: it has ended, or the kernel does not say. */
+int proc_call_filters(pid_t pid);
 /* As proc_stands_still, of all that descends from it, one at least; those that have ended do not count. */
 bool proc_all_stand_still(pid_t root);
 
 struct proc_signals { /* a bit each; signal 1 is the lowest */
-    uint64_t pending, ignored, caught;
+    uint64_t pending, blocked, ignored, caught;
 };
 /* False: it has ended. */
 bool proc_signals(pid_t pid, struct proc_signals *ret);
