@@ -16,6 +16,7 @@
     X(OWN_EXIT, "own-exit", "by an exit of its own, with a status")                                \
     X(STOPS_WORKER, "stops-worker", "a worker lives and does not run")                             \
     X(HINDERS_WORKER, "hinders-worker", "a worker cannot do something that it could do")           \
+    X(HINDERS_NODE, "hinders-node", "a node cannot do something that it could do")                 \
     X(ENDS_AGENT, "ends-agent", "a node's agent is gone, the node stays up")                       \
     X(ENDS_NODE, "ends-node", "all processes of a node are gone")                                  \
     X(STARTS_NODE, "starts-node", "a node that was off is on")                                     \
