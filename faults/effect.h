@@ -17,6 +17,7 @@
     X(STOPS_WORKER, "stops-worker", "a worker lives and does not run")                             \
     X(HINDERS_WORKER, "hinders-worker", "a worker cannot do something that it could do")           \
     X(LEAVES_PROCESS, "leaves-process", "a process of the job outlives who started it")            \
+    X(HINDERS_NODE, "hinders-node", "a node cannot do something that it could do")                 \
     X(ENDS_AGENT, "ends-agent", "a node's agent is gone, the node stays up")                       \
     X(ENDS_NODE, "ends-node", "all processes of a node are gone")                                  \
     X(STARTS_NODE, "starts-node", "a node that was off is on")                                     \

@@ -24,7 +24,8 @@ enum fault_evidence {
 #undef X
     EVIDENCES_N
 };
-#define EVIDENCE(name) (1U << EVIDENCE_##name)
+#define EVIDENCE(name) (UINT64_C(1) << EVIDENCE_##name)
+_Static_assert(EVIDENCES_N <= 64, "a set of kinds of evidence is a number of 64 bits");
 
 /* What must be possible besides starting and signalling processes. Nodes in namespaces have silence,
  * tracing and the wire by themselves; nodes that are processes of the host have what the host allows
@@ -53,10 +54,12 @@ struct fault_args { /* `with:` of the scenario; strings as written, validated ag
 
 /* What of a fault may depend on its arguments. */
 struct fault_course {
-    unsigned effects, needs, evidence;
-    int64_t lasts_ns; /* after which it is undone by itself; 0: it is not */
-    int64_t every_ns; /* from one time that it comes to the next, where it comes several times */
-    int times;        /* how often it comes to whom it has struck, 1 at least */
+    unsigned effects, needs;
+    uint64_t evidence;
+    int64_t lasts_ns;  /* after which it is undone by itself; 0: it is not */
+    int64_t every_ns;  /* from one time that it comes to the next, where it comes several times */
+    int64_t follow_ns; /* after which its second part follows */
+    int times;         /* how often it comes to whom it has struck, 1 at least */
 };
 
 struct fault {
@@ -65,7 +68,7 @@ struct fault {
     unsigned targets; /* TARGET_* it may be aimed at */
     unsigned needs;   /* FAULT_NEEDS_* */
     enum fault_where where;
-    unsigned evidence;                /* EVIDENCE() */
+    uint64_t evidence;                /* EVIDENCE() */
     const struct fault_param *params; /* ended by {0} */
     const char *undo;                 /* a sentence for the plan */
     const char *blast;                /* what else it touches, for the plan */
@@ -85,6 +88,9 @@ struct fault {
     const char *(*region)(const struct fault_args *a);
     int (*inject)(const struct target *t, const struct fault_args *a, struct err *err);
     int (*recover)(const struct target *t, const struct fault_args *a, struct err *err);
+    /* The second part of what it does, course.follow_ns after it came in force. NULL: there is none.
+     * Not called where the run ends before. */
+    int (*follow)(const struct target *t, const struct fault_args *a, struct err *err);
 };
 
 static inline bool fault_has(const struct fault *f, unsigned effects) {

@@ -10,7 +10,21 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum target_kind { TARGET_NODE = 1, TARGET_AGENT = 2, TARGET_WORKER = 4, TARGET_STORE = 8 };
+enum target_kind {
+    TARGET_NODE = 1,
+    TARGET_AGENT = 2,
+    TARGET_WORKER = 4,
+    TARGET_STORE = 8,
+    TARGET_RACK = 16, /* all nodes of one or more racks, never some of them */
+};
+
+/* What the processes of a node may have together, as a control group says it. */
+enum node_limit {
+    NODE_LIMIT_CPU,    /* percent of one processor */
+    NODE_LIMIT_MEMORY, /* bytes on top of what they have */
+    NODE_LIMIT_PIDS,   /* processes and threads on top of those that there are */
+    NODE_LIMITS_N,
+};
 
 struct node_uptime { /* by how far a node's clocks are ahead of the host's; below 0: behind */
     int64_t monotonic_ns, boottime_ns;
@@ -37,6 +51,15 @@ struct node_ops {
     int (*start_at)(void *node, const struct node_uptime *uptime, struct err *err);
     /* Its wall clock is so wrong from now on; NULL: right again. */
     int (*shift_clock)(void *node, const struct clock_shift *shift, struct err *err);
+    /* Puts what runs on the node into a control group that has the limit, and takes it out again.
+     * -ENOTSUP: no control group of that kind can be had here, and nothing was done. */
+    int (*limit)(void *node, enum node_limit what, int64_t value, struct err *err);
+    int (*unlimit)(void *node, enum node_limit what, struct err *err);
+    /* Leaves a file on the node: `path` is one of its disk, or where nodes are namespaces an
+     * absolute one below /tmp or /run. */
+    int (*leave_file)(void *node, const char *path, const char *text, struct err *err);
+    /* A signal to its program, the agent or what serves the store. */
+    int (*signal_program)(void *node, int signo, struct err *err);
 };
 
 struct target {

@@ -2,12 +2,16 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/sys/clock.h"
 #include "base/sys/file.h"
+#include "base/sys/process.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +19,9 @@
 #include <unistd.h>
 
 enum { TABLE_MAX = 64 << 20, DEPTH_MAX = 64 };
+
+/* After SIGKILL only a process that hangs in the kernel takes longer. */
+static const int64_t end_wait_ns = 5000000000;
 
 static int by_text(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -89,14 +96,58 @@ static bool place_of(const char *line, struct cgroups_place *ret) {
     return *ret->path;
 }
 
+/* A line of /proc/self/cgroup that names it among its controllers. */
+static bool names_controller(const char *line, const char *controller) {
+    const char *list = strchr(line, ':'), *end = list ? strchr(list + 1, ':') : NULL;
+    size_t n = strlen(controller);
+    for (const char *at = list; end && at < end; at = strpbrk(at + 1, ",:"))
+        if (strncmp(at + 1, controller, n) == 0 && (at[n + 1] == ',' || at[n + 1] == ':'))
+            return true;
+    return false;
+}
+
+/* Version 2 says in each place which controllers it has. */
+static bool has_controller(const char *path, const char *controller) {
+    BUF_FINI struct buf text = {0};
+    char *file = mem_printf("%s/cgroup.controllers", path), *save = NULL;
+    int r = file_read(file, TABLE_MAX, &text, NULL);
+    free(file);
+    if (r == 0 && text.len)
+        for (char *word = strtok_r(text.data, " \n", &save); word;
+             word = strtok_r(NULL, " \n", &save))
+            if (str_eq(word, controller))
+                return true;
+    return false;
+}
+
+char *cgroups_own(const char *controller, bool *ret_unified) {
+    char *save = NULL, *found = NULL;
+    BUF_FINI struct buf own = {0};
+    if (file_read("/proc/self/cgroup", TABLE_MAX, &own, NULL) != 0 || !own.len)
+        return NULL;
+    for (char *line = strtok_r(own.data, "\n", &save); line && !found;
+         line = strtok_r(NULL, "\n", &save)) {
+        struct cgroups_place p;
+        bool unified = strstr(line, "::"), named = names_controller(line, controller);
+        if ((!unified && !named) || !place_of(line, &p) ||
+            (unified && !has_controller(p.path, controller)))
+            continue;
+        found = mem_strdup(p.path);
+        *ret_unified = unified;
+    }
+    return found;
+}
+
 /* ---- what is in them ---- */
 
-/* A doctor's own, of another process and for a moment, are nobody's. */
+/* A doctor's own, of another process and for a moment, are nobody's; those in which a harness holds
+ * its nodes it takes away itself. */
 static void walk(struct texts *c, const char *dir, int depth) {
     struct stat st;
     FILE_CLOSE_DIR DIR *d = depth < DEPTH_MAX ? opendir(dir) : NULL;
     for (struct dirent *e; d && (e = readdir(d));) {
-        if (*e->d_name == '.' || e->d_type != DT_DIR || str_starts(e->d_name, "rankquake-doctor-"))
+        if (*e->d_name == '.' || e->d_type != DT_DIR ||
+            str_starts(e->d_name, "rankquake-doctor-") || str_starts(e->d_name, CGROUPS_OF_NODES))
             continue;
         char *path = mem_printf("%s/%s", dir, e->d_name);
         walk(c, path, depth + 1);
@@ -170,6 +221,48 @@ int cgroups_remove(const char *path) {
     return rmdir(path) == 0 ? 0 : -errno;
 }
 
+int cgroups_put(const char *path, pid_t pid) {
+    char text[16], *file = mem_printf("%s/cgroup.procs", path);
+    int n = snprintf(text, sizeof(text), "%d", (int)pid);
+    int r = file_write(file, text, (size_t)n, NULL);
+    free(file);
+    return r;
+}
+
+enum { PIDS_MAX = 4096 };
+
+/* Kills those that are in it now, and waits for their end. Returns how many there were. */
+static int kill_all(const char *path) {
+    struct process all[PIDS_MAX];
+    BUF_FINI struct buf text = {0};
+    char *file = mem_printf("%s/cgroup.procs", path), *save = NULL;
+    int n = 0;
+    if (file_read(file, TABLE_MAX, &text, NULL) == 0 && text.len)
+        for (char *line = strtok_r(text.data, "\n", &save); line && n < PIDS_MAX;
+             line = strtok_r(NULL, "\n", &save))
+            if (process_open((pid_t)atoi(line), &all[n], NULL) == 0)
+                n++;
+    free(file);
+    for (int i = 0; i < n; i++)
+        process_signal(&all[i], SIGKILL);
+    for (int i = 0; i < n; i++) {
+        process_wait_end(&all[i], end_wait_ns);
+        process_close(&all[i]);
+    }
+    return n;
+}
+
+/* Who has ended may still be on its way out, and is no number any more. */
+int cgroups_clear(const char *path) {
+    int64_t until_ns = clock_monotonic_ns() + end_wait_ns;
+    int r;
+    do {
+        kill_all(path);
+        r = rmdir(path) == 0 ? 0 : -errno;
+    } while (r == -EBUSY && clock_monotonic_ns() < until_ns && sched_yield() == 0);
+    return r;
+}
+
 /* ---- of processes ---- */
 
 static void put_of(struct json_writer *w, struct texts *told, const char *own, char *its) {
@@ -178,7 +271,8 @@ static void put_of(struct json_writer *w, struct texts *told, const char *own, c
         struct cgroups_place p;
         size_t n = strlen(line);
         const char *same = strstr(own, line);
-        bool known = (same && (same[n] == '\n' || !same[n])) || !place_of(line, &p);
+        bool ours = strstr(line, "/" CGROUPS_OF_NODES);
+        bool known = ours || (same && (same[n] == '\n' || !same[n])) || !place_of(line, &p);
         if (known || texts_has(told, p.path))
             continue;
         texts_add(told, "%s", p.path);

@@ -9,6 +9,9 @@
 
 #include <sys/types.h>
 
+/* How the names of those begin in which a harness holds what runs on a node to a limit. */
+#define CGROUPS_OF_NODES "rankquake-node-"
+
 /* What is there below the caller's own, in every hierarchy that is mounted; sorted. */
 struct texts cgroups_look(void);
 /* Paths that have appeared since and hold no process, nor anything below them; nothing below one
@@ -17,6 +20,14 @@ struct texts cgroups_new(const struct texts *before);
 
 /* Takes it away with all below it, as far as they hold no process. Returns 0 or a -errno. */
 int cgroups_remove(const char *path);
+
+/* Where the caller is in the hierarchy that has the controller, for free(); NULL: none that is
+ * mounted here has it. *ret_unified: it is of version 2. */
+char *cgroups_own(const char *controller, bool *ret_unified);
+/* Puts the process into it. Returns 0 or a -errno; -ESRCH: it has ended. */
+int cgroups_put(const char *path, pid_t pid);
+/* Kills all that is in it, and removes it. Returns 0 or a -errno. */
+int cgroups_clear(const char *path);
 
 /* Appends to the array that w is in the paths of the cgroups that these processes are in and the
  * caller is not. */

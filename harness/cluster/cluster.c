@@ -123,6 +123,8 @@ struct cluster *cluster_new(const struct plan *p, const struct folder *dir, stru
                             const struct cluster_callbacks *cb, void *arg, struct err *err) {
     struct cluster *c = mem_new(struct cluster);
     *c = (struct cluster){.plan = p, .loop = l, .cb = *cb, .arg = arg, .run = dir};
+    c->keeper = PROCESS_NONE;
+    c->keeper_control = -1;
     c->wire = (struct wire_link){.process = PROCESS_NONE, .fd = -1};
     list_init(&c->partitions);
     c->nodes = mem_array(struct node *, p->nodes_n + 1);
@@ -195,6 +197,8 @@ static void look_for_left(struct cluster *c, struct texts *left) {
 static void finish(struct cluster *c) {
     TEXTS_FINI struct texts left = {0};
     c->is_down = true;
+    if (node_limits_end(c) != 0)
+        texts_add(&left, "a cgroup of the harness's own, " CGROUPS_OF_NODES "%d-*", (int)getpid());
     c->layer = layer_end(c->layer);
     c->on_deadline = loop_source_free(c->on_deadline);
     look_for_left(c, &left);
@@ -237,6 +241,7 @@ struct cluster *cluster_free(struct cluster *c) {
     c->going_down = true;
     for (size_t i = 0; i < c->nodes_n; i++)
         node_free(c->nodes[i]);
+    node_limits_end(c);
     c->isolation->free(c);
     partitions_free(c);
     layer_end(c->layer);

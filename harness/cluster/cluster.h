@@ -121,6 +121,8 @@ const char *node_clock_path(const struct node *n);
 /* What its programs were told of the time; -ENOENT: it has no such page. */
 int node_clock_witness(const struct node *n, struct clock_setting *ret_setting,
                        struct clock_witness *ret);
+/* The control group that holds what runs on it to this limit; NULL: none does. */
+const char *node_cgroup(const struct node *n, enum node_limit what);
 bool node_is_on(const struct node *n);
 pid_t node_program_pid(const struct node *n); /* 0: not running */
 bool node_is_busy(const struct node *n);      /* its program runs, or has been told to start */

@@ -54,6 +54,7 @@ struct node *node_free(struct node *n) {
         process_reap(&n->init, start_wait_ns, NULL);
         process_close(&n->init);
     }
+    node_unlimit_all(n);
     n->cluster->isolation->forget(n);
     close_all(n);
     node_clock_close(n);
@@ -308,6 +309,7 @@ static void on_end(void *arg, int fd, int what) {
     n->asked = false;
     program_taken_along(n);
     close_all(n);
+    node_unlimit_all(n);
     c->isolation->ended(n);
     if (!n->killed && !c->going_down) {
         err_say(&err, -ECHILD, "its first process ended by itself: %s",
@@ -426,7 +428,57 @@ static int op_shift_clock(void *node, const struct clock_shift *shift, struct er
     return node_clock_shift(node, shift, err);
 }
 
+static int op_limit(void *node, enum node_limit what, int64_t value, struct err *err) {
+    return node_limit(node, what, value, err);
+}
+
+static int op_unlimit(void *node, enum node_limit what, struct err *err) {
+    return node_unlimit(node, what, err);
+}
+
+/* What is a node's own goes with it; what lies elsewhere would stay on the host. */
+static bool is_own(const struct node *n, const char *path) {
+    return n->cluster->isolation == &isolation_namespaces &&
+           (str_starts(path, "/tmp/") || str_starts(path, "/run/"));
+}
+
+static int op_leave_file(void *node, const char *path, const char *text, struct err *err) {
+    const struct node *n = node;
+    struct folder root;
+    char dir[64];
+    if (*path == '/' && !is_own(n, path))
+        return err_say(
+            err, -EINVAL,
+            "%s: %s is not the node's own: name a file of its disk, without a / in front%s",
+            n->plan->name, path,
+            n->cluster->isolation == &isolation_namespaces ? ", or one below /tmp or /run" : "");
+    snprintf(dir, sizeof(dir), "/proc/%d/root", (int)n->init.pid);
+    int r = folder_open(&root, *path == '/' ? dir : n->disk, err);
+    if (r)
+        return r;
+    path += *path == '/';
+    const char *slash = strrchr(path, '/');
+    char *parent = mem_printf("%.*s", slash ? (int)(slash - path) : 0, path);
+    r = *parent ? folder_make(&root, parent, 0755, err) : 0;
+    r = r ? r : folder_write(&root, path, text, strlen(text), err);
+    free(parent);
+    folder_close(&root);
+    return r ? err_wrap(err, "%s: ", n->plan->name) : 0;
+}
+
+static int op_signal_program(void *node, int signo, struct err *err) {
+    const struct node *n = node;
+    if (!n->program.pid)
+        return err_say(err, -ESRCH, "nothing runs on %s", n->plan->name);
+    int r = process_signal(&n->program, signo);
+    return r ? err_set(err, r, "send a signal to the program of %s", n->plan->name) : 0;
+}
+
 static const struct node_ops ops = {
+    .limit = op_limit,
+    .unlimit = op_unlimit,
+    .leave_file = op_leave_file,
+    .signal_program = op_signal_program,
     .kill = op_kill,
     .silence = op_silence,
     .part = op_part,
@@ -473,6 +525,10 @@ const char *node_disk_dir(const struct node *n) {
 
 const char *node_programs(const struct node *n, const char *bin) {
     return n->plan->rootfs ? BUNDLE_PROGRAMS : bin;
+}
+
+const char *node_cgroup(const struct node *n, enum node_limit what) {
+    return n->cgroups[what];
 }
 
 bool node_is_on(const struct node *n) {

@@ -76,7 +76,8 @@ struct node {
     char *clock_path;          /* as the node sees it; NULL: none */
     struct node_uptime uptime; /* of this life */
     struct process program;
-    int watch; /* of the calls of its program that wait for us; -1: none */
+    char *cgroups[NODE_LIMITS_N]; /* that hold what runs on it to a limit; NULL: none does */
+    int watch;                    /* of the calls of its program that wait for us; -1: none */
     struct loop_source *on_watch;
 };
 
@@ -110,9 +111,11 @@ struct cluster {
     struct wire_rules sorting; /* into planes, as the wire does it */
     struct list partitions;    /* that are in force */
     int64_t partitions_made;
-    struct texts before;  /* the cgroups that there were when the run began */
-    struct texts cgroups; /* that processes of a node were seen in */
-    struct layer *layer;  /* NULL: what the job writes stays */
+    struct texts before;   /* the cgroups that there were when the run began */
+    struct texts cgroups;  /* that processes of a node were seen in */
+    struct process keeper; /* of the cgroups that we make; pid 0: none was made yet */
+    int keeper_control;
+    struct layer *layer; /* NULL: what the job writes stays */
     bool has_failed, going_down, is_down;
     struct loop_source *on_deadline;
 };
@@ -155,6 +158,13 @@ void calls_watch(struct node *n, int fd);
 
 /* isolation_ops.forget_connections of namespaces. */
 int connections_forget(struct node *n, unsigned planes, struct err *err);
+
+/* node_limits.c: as struct node_ops has it. */
+int node_limit(struct node *n, enum node_limit what, int64_t value, struct err *err);
+int node_unlimit(struct node *n, enum node_limit what, struct err *err);
+void node_unlimit_all(struct node *n);
+/* Lifts all, and their keeper ends; -EBUSY: one of their cgroups stays. */
+int node_limits_end(struct cluster *c);
 
 struct partition {
     struct list link;

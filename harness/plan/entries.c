@@ -142,8 +142,18 @@ static void check_kind(struct checker *c, const struct planned_entry *pa) {
     };
     const struct timeline_entry *a = pa->entry;
     unsigned t = pa->fault->targets;
-    if (t & kinds[a->on.what])
+    bool racks = a->on.what == TARGET_RACKS || a->on.rack || a->on.rack_of_rank;
+    if (t & kinds[a->on.what] ||
+        (t & TARGET_RACK && racks && (a->on.pick == PICK_ALL || a->on.pick == PICK_RANK)) ||
+        (t & TARGET_RACK && a->on.what == TARGET_RACKS))
         return;
+    if (t & TARGET_RACK) {
+        diagnostics_add(c->d, a->on.place,
+                        "%s cannot be aimed at %s; it takes whole racks: rack 0, rack of rank 0 or "
+                        "random of racks",
+                        a->fault, a->on.text);
+        return;
+    }
     diagnostics_add(c->d, a->on.place, "%s cannot be aimed at %s; it takes%s%s%s", a->fault,
                     a->on.text, t & TARGET_WORKER ? " workers," : "",
                     t & TARGET_AGENT ? " agents," : "",

@@ -55,7 +55,7 @@ struct run_entry {
     bool felt;               /* evidence of the newest firing is in */
     bool lasts;              /* in force and to be recovered */
     char error[200];
-    struct loop_source *time, *plus, *within, *until, *next;
+    struct loop_source *time, *plus, *within, *until, *next, *follow;
 };
 
 /* A call that waits until the entry with this tag is in force. */
@@ -82,6 +82,7 @@ struct json_writer *entry_record(const struct run_entry *a, enum source s,
                                  const char *kind); /* id, n */
 void entry_fire(struct run_entry *a);
 void entry_fire_again(struct run_entry *a); /* a sticky one, if there is what it strikes */
+void entry_follow(struct run_entry *a);     /* its second part */
 void entry_come_again(struct run_entry *a); /* the next of its times, if its targets are back */
 void entry_answered(struct run_entry *a, const char *error);
 void entry_told(struct run_entry *a, const char *node,

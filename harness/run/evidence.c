@@ -4,7 +4,7 @@
 #include "harness/run/counting.h"
 
 static bool has(const struct run_entry *a, int kind) {
-    return a->course.evidence & 1U << kind;
+    return a->course.evidence & UINT64_C(1) << kind;
 }
 
 static bool has_any(const struct run_entry *a, bool (*is)(const struct evidence *e)) {
@@ -109,14 +109,14 @@ void evidence_close(struct run_entry *a) {
 /* ---- what the records tell ---- */
 
 /* Whatever shows a fault, times count from an end of its target that came before the answer. */
-static unsigned listening(const struct run_entry *a) {
+static uint64_t listening(const struct run_entry *a) {
     return evidence_answers(a) ? a->course.evidence : a->course.evidence | EVIDENCE(target_exit);
 }
 
 static bool learn(struct run_entry *a, struct bound *b, const struct record *r) {
     bool news = false;
     for (int k = 0; k < EVIDENCES_N; k++)
-        if (listening(a) & 1U << k && evidences[k]->learn)
+        if (listening(a) & UINT64_C(1) << k && evidences[k]->learn)
             news |= evidences[k]->learn(a, b, r);
     return news;
 }

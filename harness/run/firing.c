@@ -110,6 +110,8 @@ static void set_timers(struct run_entry *a) {
     int64_t for_ns = a->entry->for_ns ? a->entry->for_ns : a->course.lasts_ns;
     if (a->lasts && for_ns)
         loop_timer_at(a->until, clock_monotonic_ns() + for_ns);
+    if (a->plan->fault->follow)
+        loop_timer_at(a->follow, clock_monotonic_ns() + a->course.follow_ns);
     if (a->again_n)
         loop_timer_at(a->next, a->fired_ns + a->course.every_ns);
 }
@@ -310,6 +312,20 @@ void entry_fire_again(struct run_entry *a) {
     entry_recover(a);
     a->condition_ns = clock_monotonic_ns();
     strike(a, found, n);
+}
+
+/* Who is gone already needs no second part. */
+void entry_follow(struct run_entry *a) {
+    struct err err;
+    for (size_t i = 0; i < a->bound_n; i++) {
+        struct target t;
+        node_target(a->bound[i].node, &t);
+        int r = t.pidfd < 0 ? 0 : a->plan->fault->follow(&t, &a->plan->args, &err);
+        if (r < 0 && r != -ESRCH)
+            str_copy(a->error, sizeof(a->error), err.msg);
+    }
+    if (a->error[0])
+        record_error(a);
 }
 
 void entry_come_again(struct run_entry *a) {

@@ -272,6 +272,10 @@ static void on_next(void *arg, int64_t now) {
     entry_come_again(a);
 }
 
+static void on_follow(void *arg, int64_t now) {
+    entry_follow(arg);
+}
+
 /* ---- the whole ---- */
 
 static struct run_entry *add_entry(struct timeline *t, const struct planned_entry *pa) {
@@ -288,6 +292,7 @@ static struct run_entry *add_entry(struct timeline *t, const struct planned_entr
     a->within = loop_timer(e->loop, on_within, a);
     a->until = loop_timer(e->loop, on_until, a);
     a->next = loop_timer(e->loop, on_next, a);
+    a->follow = loop_timer(e->loop, on_follow, a);
     if (a->entry->when.log) /* the loader has refused all that are wrong */
         a->log = pattern_new(a->entry->when.log, NULL);
     return a;
@@ -439,6 +444,7 @@ static void end(struct engine *e, const char *why) {
         loop_timer_off(a->plus);
         loop_timer_off(a->within);
         loop_timer_off(a->next);
+        loop_timer_off(a->follow);
         bool enough = a->entry->times == TIMES_EACH_ROUND && a->fired;
         if (a->state != ENTRY_DONE && a->state != ENTRY_FAILED && !enough && !a->of)
             entry_fail(a, why_not(a, why));

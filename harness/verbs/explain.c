@@ -83,7 +83,10 @@ static bool explain_fault(const char *name) {
         return false;
     printf("%s: %s\n  aimed at:%s%s%s%s\n", f->name, f->summary,
            f->targets & TARGET_WORKER ? " workers" : "", f->targets & TARGET_AGENT ? " agents" : "",
-           f->targets & TARGET_NODE ? " nodes" : "", f->targets & TARGET_STORE ? " the store" : "");
+           f->targets & TARGET_NODE   ? " nodes"
+           : f->targets & TARGET_RACK ? " racks"
+                                      : "",
+           f->targets & TARGET_STORE ? " the store" : "");
     for (const struct fault_param *p = f->params; p && p->name; p++)
         printf("  with %s (%s, else %s): %s\n", p->name, p->type,
                p->default_text ? p->default_text : "nothing", p->text);

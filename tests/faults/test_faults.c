@@ -47,7 +47,8 @@ static void test_every_fault_says_all_about_itself(void **state) {
 static void test_effects_say_what_becomes_of_whom(void **state) {
     const unsigned worker = EFFECT_ENDS_WORKER | EFFECT_STOPS_WORKER | EFFECT_HINDERS_WORKER,
                    told = EFFECT_LOUD | EFFECT_SILENT;
-    const unsigned node = EFFECTS_TAKE_AGENT | EFFECT_STARTS_NODE | EFFECT_STALLS_NODE;
+    const unsigned node =
+        EFFECTS_TAKE_AGENT | EFFECT_STARTS_NODE | EFFECT_STALLS_NODE | EFFECT_HINDERS_NODE;
     (void)state;
     EACH(f) {
         assert_of(f, f->effects & ~(told | EFFECT_LASTING), ".effects do nothing to the world");
@@ -400,6 +401,13 @@ static const struct {
            {"net-block", "port", "http"},
            {"net-flap", "down", "1s"},
            {"net-flap", "period", "0s"},
+           {"node-cpu", "percent", "4"},
+           {"node-cpu-steal", "share", "95%"},
+           {"node-preempt", "cloud", "mine"},
+           {"node-preempt", "notice", "/etc/notice"},
+           {"node-reclaim", "grace", "0s"},
+           {"node-memory", "more", "0"},
+           {"node-pids", "more", "-1"},
            {"node-flap", "count", "1"},
            {"node-flap", "down", "5s"},
            {"node-flap", "silent", "yes"},

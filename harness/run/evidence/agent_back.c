@@ -16,7 +16,7 @@ static bool learn(struct run_entry *a, struct bound *b, const struct record *r) 
     bool starts = record_is(r, "agent-start") || record_is(r, "store-start");
     if (!str_eq(r->node, node_plan(b->node)->name))
         return false;
-    k->down |= record_is(r, "node-down");
+    k->down |= record_is(r, "node-down") && !str_eq(record_text(r, "why"), "end");
     k->up |= k->down && starts;
     return starts;
 }

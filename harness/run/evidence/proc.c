@@ -36,6 +36,27 @@ bool proc_stands_still(pid_t pid) {
     return any && all;
 }
 
+struct proc_times proc_times(pid_t pid) {
+    struct proc_times all = {0};
+    char path[300];
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(path);
+    for (struct dirent *d; tasks && (d = readdir(tasks));) {
+        long long ran, waited;
+        snprintf(path, sizeof(path), "/proc/%d/task/%s/schedstat", (int)pid, d->d_name);
+        FILE *f = atoi(d->d_name) > 0 ? fopen(path, "re") : NULL;
+        if (f && fscanf(f, "%lld %lld", &ran, &waited) == 2) {
+            all.ran_ns += ran;
+            all.waited_ns += waited;
+        }
+        if (f)
+            fclose(f);
+    }
+    if (tasks)
+        closedir(tasks);
+    return all;
+}
+
 bool proc_has_held_thread(pid_t pid) {
     char path[300];
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);

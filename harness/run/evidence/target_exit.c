@@ -17,7 +17,8 @@ static bool ended_so(const struct planned_entry *pa, const struct record *r) {
 
 static bool shows(const struct bound *b, const struct planned_entry *pa, const struct record *r) {
     if (b->target.kind == TARGET_NODE)
-        return record_is(r, "node-down") && str_eq(r->node, node_plan(b->node)->name);
+        return record_is(r, "node-down") && str_eq(r->node, node_plan(b->node)->name) &&
+               !str_eq(record_text(r, "why"), "end"); /* of the run, not by a fault */
     bool exit =
         record_is(r, "worker-exit") || record_is(r, "agent-exit") || record_is(r, "store-exit");
     return exit && r->source == SOURCE_KERNEL && r->pid == b->target.pid && ended_so(pa, r);

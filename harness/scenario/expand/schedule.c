@@ -11,8 +11,8 @@ enum hit hit_of(const char *fault) {
         return HIT_WORKER;
     if (lasting && effects & EFFECT_STOPS_WORKER)
         return HIT_HANG;
-    if (lasting && effects & EFFECT_ENDS_NODE)
-        return HIT_NONE; /* it brings its node back itself */
+    if (effects & EFFECT_ENDS_NODE && effects & (EFFECT_LASTING | EFFECT_ASKS_TO_LEAVE))
+        return HIT_NONE; /* what becomes of its node later it decides itself */
     if (effects & (EFFECT_ENDS_NODE | EFFECT_ASKS_TO_LEAVE))
         return HIT_END;
     if (lasting && effects & (EFFECT_PARTS_NETWORK | EFFECT_STALLS_NODE))

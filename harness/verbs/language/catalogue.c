@@ -11,6 +11,7 @@ static void put_targets(struct buf *out, unsigned targets) {
     } words[] = {{TARGET_WORKER, "workers"},
                  {TARGET_AGENT, "agents"},
                  {TARGET_NODE, "nodes"},
+                 {TARGET_RACK, "racks"},
                  {TARGET_STORE, "the store"}};
     const char *between = "";
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
@@ -20,7 +21,7 @@ static void put_targets(struct buf *out, unsigned targets) {
         }
 }
 
-static void put_evidence(struct buf *out, unsigned evidence) {
+static void put_evidence(struct buf *out, uint64_t evidence) {
     const char *between = "";
     for (int i = 0; i < EVIDENCES_N; i++)
         if (evidence >> i & 1) {

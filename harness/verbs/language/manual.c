@@ -71,7 +71,9 @@ static bool put_faults(struct buf *out, const char *name) {
         put_prose(out, f->summary);
         buf_printf(out, " |%s%s%s%s |", f->targets & TARGET_WORKER ? " workers" : "",
                    f->targets & TARGET_AGENT ? " agents" : "",
-                   f->targets & TARGET_NODE ? " nodes" : "",
+                   f->targets & TARGET_NODE   ? " nodes"
+                   : f->targets & TARGET_RACK ? " racks"
+                                              : "",
                    f->targets & TARGET_STORE ? " the store" : "");
         for (const struct fault_param *p = f->params; p && p->name; p++) {
             buf_printf(out, "%s `%s`: ", p == f->params ? "" : ";", p->name);

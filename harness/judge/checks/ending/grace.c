@@ -140,7 +140,7 @@ static void blows_init(struct blows *b, const struct trial *t) {
             b->v[b->n++] = is->v[i];
     qsort(b->v, b->n, sizeof(*b->v), by_firing);
     for (size_t i = 0; i < b->n; i++)
-        if (!incident_has(b->v[i], EFFECT_ASKS_TO_LEAVE))
+        if (!incident_has(b->v[i], EFFECT_ASKS_TO_LEAVE) || incident_has(b->v[i], EFFECT_ENDS_NODE))
             note_targets(b, b->v[i]);
     qsort(b->hits, b->hits_n, sizeof(*b->hits), by_worker);
     moments_init(&b->agent_ends, t->arena, t->history, is_agent_end);

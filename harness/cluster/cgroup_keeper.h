@@ -1,0 +1,11 @@
+/* cgroup_keeper: a process that takes away the control groups of a run when its harness has ended,
+ * however that did. It ends when its socket to the harness closes.
+ *
+ * Messages (channel.h): {made: path} before one is made, {gone: path} once it is taken away. */
+#pragma once
+
+#include "base/err.h"
+
+/* Serves the socket until it closes; then kills what is in the control groups that are not gone, and
+ * removes them. Returns 0, or a -errno when one of them stays. */
+int cgroup_keeper_run(int control, struct err *err);
