@@ -37,6 +37,9 @@ struct node_ops {
     int (*start_at)(void *node, const struct node_uptime *uptime, struct err *err);
     /* Its wall clock is so wrong from now on; NULL: right again. */
     int (*shift_clock)(void *node, const struct clock_shift *shift, struct err *err);
+    /* Once its program, which is about to end, has ended: runs the same command line so long after
+     * that, with what the program has on its disk or with nothing. */
+    int (*run_again)(void *node, bool empty, int64_t after_ns, struct err *err);
 };
 
 struct target {
@@ -50,7 +53,15 @@ struct target {
         pid_t pid;
         uint64_t address, bytes;
     } region;
-    const struct node_ops *ops; /* TARGET_NODE only, and only in the harness */
+    /* How a store is asked, from the node that serves it; port 0: nobody asked. What our own client
+     * read there before the fault, if its evidence is such a reading. */
+    struct {
+        char address[64];
+        int port;
+        char token[64]; /* that it wants to be shown; "": none */
+        int64_t number;
+    } store;
+    const struct node_ops *ops; /* of a node, or of what serves the store; only in the harness */
     void *node;
 };
 
