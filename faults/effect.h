@@ -26,6 +26,8 @@
     X(ASKS_TO_LEAVE, "asks-to-leave", "an agent is asked to leave, and leaves in order")           \
     X(PARTS_NETWORK, "parts-network", "nodes do not reach each other")                             \
     X(IMPAIRS_NETWORK, "impairs-network", "frames arrive late, changed or not at all")             \
+    X(ENDS_STORE, "ends-store", "a program that serves the store is gone")                         \
+    X(HINDERS_STORE, "hinders-store", "a store answers late, wrongly or not at all")               \
     X(DAMAGES_DISK, "damages-disk", "a disk fails, lies or forgets")                               \
     X(DAMAGES_MEMORY, "damages-memory", "a process computes with what it has not written")         \
     X(MOVES_CLOCK, "moves-clock", "a clock does not say the time")                                 \

@@ -40,6 +40,14 @@ enum fault_need {
     FAULT_NEEDS_UPTIME = 16,
 };
 
+/* What serves the store, in nodes that are there for it alone. */
+struct fault_store {
+    bool etcd; /* a real one; else rankrun's own */
+    int members;
+    bool rankrun;        /* rankrun's agents meet there, and keep a job as they do */
+    int64_t quota_bytes; /* of an etcd, as the scenario says; 0: its own */
+};
+
 struct fault_param {
     /* type: int | string | bool | duration | groups ("n0,n1|n2", instead of a
      * target); default_text: NULL where there is none */
@@ -73,6 +81,9 @@ struct fault {
     const char *undo;                 /* a sentence for the plan */
     const char *blast;                /* what else it touches, for the plan */
     const char *example;              /* an entry of a timeline, for explain */
+    /* Of a fault on the store alone: what is wrong with being aimed at such a store, found likewise.
+     * NULL: nothing. */
+    int (*suits)(const struct fault_args *a, const struct fault_store *store, struct err *err);
     /* What is wrong with the arguments, found before anything is done. NULL: nothing can be. */
     int (*check)(const struct fault_args *a, struct err *err);
     /* Changes what differs with these arguments from what is said above. NULL: nothing does. */
@@ -102,7 +113,8 @@ static inline bool fault_returns_node(const struct fault *f) {
     return fault_has(f, EFFECT_ENDS_NODE) && fault_has(f, EFFECT_LASTING);
 }
 const struct fault *fault_find(const char *name); /* NULL: no such fault */
-/* "process", "node", "network" or "clock": what it is done to, and the folder that its file is in. */
+/* "process", "node", "network", "clock" or "store": what it is done to, and the folder that its file
+ * is in. */
 const char *fault_family(const struct fault *f);
 extern const char *const fault_evidence_names[EVIDENCES_N]; /* as in faults/evidence.h */
 extern const struct fault *const faults[];                  /* alphabetical, NULL-ended */

@@ -31,10 +31,14 @@ struct fault_course fault_course(const struct fault *f, const struct fault_args 
 }
 
 const char *fault_family(const struct fault *f) {
-    return str_starts(f->name, "net-")     ? "network"
-           : str_starts(f->name, "node-")  ? "node"
-           : str_starts(f->name, "clock-") ? "clock"
-                                           : "process";
+    static const struct {
+        const char *begins, *family;
+    } families[] = {
+        {"clock-", "clock"}, {"net-", "network"}, {"node-", "node"}, {"store-", "store"}};
+    for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++)
+        if (str_starts(f->name, families[i].begins))
+            return families[i].family;
+    return "process";
 }
 
 const char *const fault_evidence_names[EVIDENCES_N] = {

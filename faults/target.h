@@ -60,6 +60,9 @@ struct node_ops {
     int (*leave_file)(void *node, const char *path, const char *text, struct err *err);
     /* A signal to its program, the agent or what serves the store. */
     int (*signal_program)(void *node, int signo, struct err *err);
+    /* Once its program, which is about to end, has ended: runs the same command line so long after
+     * that, with what the program has on its disk or with nothing. */
+    int (*run_again)(void *node, bool empty, int64_t after_ns, struct err *err);
 };
 
 struct target {
@@ -74,7 +77,15 @@ struct target {
         uint64_t address, bytes;
     } region;
     int keep; /* an empty file of the run's directory (struct fault, .keeps); 0: none */
-    const struct node_ops *ops; /* TARGET_NODE only, and only in the harness */
+    /* How a store is asked, from the node that serves it; port 0: nobody asked. What our own client
+     * read there before the fault, if its evidence is such a reading. */
+    struct {
+        char address[64];
+        int port;
+        char token[64]; /* that it wants to be shown; "": none */
+        int64_t number;
+    } store;
+    const struct node_ops *ops; /* of a node, or of what serves the store; only in the harness */
     void *node;
 };
 

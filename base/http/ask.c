@@ -5,6 +5,8 @@
 
 #include <errno.h>
 
+enum { HTTP_OK = 200 };
+
 struct asking {
     const struct http_question *question;
     struct loop *loop;
@@ -42,6 +44,8 @@ static void on_data(void *arg, const char *p, size_t n) {
         stop(a, -EMSGSIZE);
     else
         buf_put(a->body, p, n);
+    if (!a->ended && a->question->enough && a->question->enough(a->body) && stop(a, 0))
+        a->status = HTTP_OK;
 }
 
 static void on_done(void *arg, long status, const struct buf *body, const char *error) {

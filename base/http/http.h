@@ -90,6 +90,8 @@ struct http_question {
     struct http_request request; /* timeout_ms: to connect */
     int64_t silence_ms;          /* how long the server may say nothing then; 0: for ever */
     size_t bytes_max;
+    /* Of an answer that need not end: whether what has come is enough. NULL: all of it is wanted. */
+    bool (*enough)(const struct buf *body);
 };
 
 /* Asks on a loop of its own until it is answered: for a process that does nothing else. The body

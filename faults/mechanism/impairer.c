@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/rand.h"
+#include "faults/mechanism/answers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,6 +20,8 @@ struct rule {
     bool bad[IMPAIRER_PORTS_MAX][IMPAIRER_PORTS_MAX]; /* links that are, at the moment */
     /* When the link from one group to another has sent all that waits before it. */
     int64_t sent_ns[IMPAIRER_PORTS_MAX][IMPAIRER_PORTS_MAX];
+    struct answers_due answers; /* that are due */
+    int64_t lost;               /* so many of them have been lost */
 };
 
 struct impairer {
@@ -149,10 +152,21 @@ static unsigned connection_deed(const struct rule *r, const struct frame *f) {
     return h->blocks && connects ? 1U << DEED_BLOCKED : 0;
 }
 
+static unsigned answer_deed(struct rule *r, const struct passage *p) {
+    const struct impairment *h = &r->it.how;
+    if (r->lost >= h->answers || p->plane != PLANE_STORE ||
+        !answers_see(&r->answers, p->from, p->to, p->frame, h->answers_to_all))
+        return 0;
+    r->lost++;
+    return 1U << DEED_ANSWER_LOST;
+}
+
 static unsigned drops(struct rule *r, const struct passage *p) {
     const struct impairment *h = &r->it.how;
     const struct frame *f = p->frame;
     unsigned deed = connection_deed(r, f);
+    if (!deed && h->answers)
+        deed = answer_deed(r, p);
     if (!deed && h->mtu_bytes && f->end > FRAME_ETHERNET + (size_t)h->mtu_bytes)
         deed = 1U << DEED_OVERSIZE;
     if (!deed && is_lost(r, p))

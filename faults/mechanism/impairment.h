@@ -47,7 +47,9 @@ extern const char *const plane_names[PLANES_N];
  *   tcp_port         the last three: of connections to this port only, 0: to all
  *   hushes           a RST that answers nothing is dropped; 2: and one that answers a segment, but
  *                    not one that answers who wants to connect
- *   flap_period_ns   of each such time nothing passes in the first flap_down_ns */
+ *   flap_period_ns   of each such time nothing passes in the first flap_down_ns
+ *   answers          so many answers of the store to transactions that it has applied are lost, each
+ *                    with its connection; answers_to_all: to whatever it was asked */
 #define IMPAIRMENT_NUMBERS(X)                                                                      \
     X(planes)                                                                                      \
     X(seed)                                                                                        \
@@ -77,7 +79,9 @@ extern const char *const plane_names[PLANES_N];
     X(tcp_port)                                                                                    \
     X(hushes)                                                                                      \
     X(flap_period_ns)                                                                              \
-    X(flap_down_ns)
+    X(flap_down_ns)                                                                                \
+    X(answers)                                                                                     \
+    X(answers_to_all)
 
 /* Between two groups: both ways, only from the one named first, or only to it. */
 enum impairment_direction { DIRECTION_BOTH, DIRECTION_FROM, DIRECTION_TO };
@@ -119,7 +123,8 @@ static inline bool impairment_is_between(const struct impairment *how, int g, in
     X(RESET, "reset_to", "reset connections")                                                      \
     X(REFUSED, "refused_to", "refused connections")                                                \
     X(BLOCKED, "blocked_to", "dropped requests to connect")                                        \
-    X(HUSHED, "hushed_to", "swallowed resets")
+    X(HUSHED, "hushed_to", "swallowed resets")                                                     \
+    X(ANSWER_LOST, "answers_lost_to", "dropped answers, and reset their connections")
 
 enum impairment_deed {
 #define X(name, key, text) DEED_##name,

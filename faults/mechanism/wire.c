@@ -209,8 +209,9 @@ static void meet_fate(struct wire *w, struct port *from, struct port *to, const 
         count_deeds(from, to, fate.deeds);
         if (fate.cut)
             drop(from, to, true);
-        if (fate.deeds & (1U << DEED_RESET | 1U << DEED_REFUSED))
-            reset(from, to, m, &f, fate.deeds & 1U << DEED_RESET);
+        const unsigned both = 1U << DEED_RESET | 1U << DEED_ANSWER_LOST;
+        if (fate.deeds & (both | 1U << DEED_REFUSED))
+            reset(from, to, m, &f, fate.deeds & both);
         return;
     }
     if (packet && fate.deeds & 1U << DEED_CORRUPTED)

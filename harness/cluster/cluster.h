@@ -48,6 +48,8 @@ struct cluster_callbacks {
      * is killed ends its program too: program_exited, then node_down, without leftovers. */
     void (*program_started)(void *arg, struct node *n, pid_t pid, int pidfd);
     void (*program_exited)(void *arg, struct node *n, pid_t pid, int status);
+    /* It has ended, and is to run again: node_run. empty: without what it has on its disk. */
+    void (*program_due)(void *arg, struct node *n, bool empty);
     void (*program_failed)(void *arg, struct node *n, const char *why); /* could not be exec'ed */
     /* A process in the node connected to RANKQUAKE_EVENTS; the callee owns fd, which does not
      * block. It keeps the node's network alive: close it when the node is down. */

@@ -41,6 +41,8 @@ static void close_all(struct node *n) {
     n->on_listener = loop_source_free(n->on_listener);
     n->on_end = loop_source_free(n->on_end);
     n->on_late = loop_source_free(n->on_late);
+    n->on_again = loop_source_free(n->on_again);
+    n->again = false;
     file_close(&n->control);
     file_close(&n->listener);
     process_close(&n->program);
@@ -126,6 +128,12 @@ static int say_fault(struct node *n, const struct fault *f, const struct target 
     json_put_i64(&w, "kind", t->kind);
     json_put_string(&w, "name", t->name);
     json_put_i64(&w, "seed", a ? (int64_t)a->seed : 0);
+    json_object(&w, "store");
+    json_put_string(&w, "address", t->store.address);
+    json_put_i64(&w, "port", t->store.port);
+    json_put_string(&w, "token", t->store.token);
+    json_put_i64(&w, "number", t->store.number);
+    json_end_object(&w);
     json_object(&w, "args");
     for (size_t i = 0; a && i < a->n; i++)
         json_put_string(&w, a->v[i].key, a->v[i].value);
@@ -222,8 +230,21 @@ static void program_ended(struct node *n, int status) {
     process_close(&p);
 }
 
+static void on_again(void *arg, int64_t now_ns) {
+    struct node *n = arg;
+    n->on_again = loop_source_free(n->on_again);
+    if (n->cluster->cb.program_due && !n->cluster->going_down)
+        n->cluster->cb.program_due(n->cluster->arg, n, n->empty);
+}
+
 static void on_exited(struct node *n, struct message *m) {
+    bool again = n->again;
+    n->again = false;
     program_ended(n, (int)json_get_i64(m->json, "status", 0));
+    if (!again || n->on_again)
+        return;
+    n->on_again = loop_timer(n->cluster->loop, on_again, n);
+    loop_timer_at(n->on_again, clock_monotonic_ns() + n->again_ns);
 }
 
 static void on_failed(struct node *n, struct message *m) {
@@ -474,6 +495,19 @@ static int op_signal_program(void *node, int signo, struct err *err) {
     return r ? err_set(err, r, "send a signal to the program of %s", n->plan->name) : 0;
 }
 
+static int op_run_again(void *node, bool empty, int64_t after_ns, struct err *err) {
+    struct node *n = node;
+    if (!n->program.pid)
+        return err_say(err, -ESRCH, "nothing runs on %s", n->plan->name);
+    if (n->again)
+        return err_say(err, -EBUSY, "what runs on %s is being started again already",
+                       n->plan->name);
+    n->again = true;
+    n->empty = empty;
+    n->again_ns = after_ns;
+    return 0;
+}
+
 static const struct node_ops ops = {
     .limit = op_limit,
     .unlimit = op_unlimit,
@@ -488,6 +522,7 @@ static const struct node_ops ops = {
     .start = op_start,
     .start_at = op_start_at,
     .shift_clock = op_shift_clock,
+    .run_again = op_run_again,
 };
 
 void node_target(struct node *n, struct target *ret) {
@@ -501,7 +536,9 @@ int node_agent_target(struct node *n, struct target *ret) {
         return -ESRCH;
     *ret = (struct target){.kind = n->plan->is_store ? TARGET_STORE : TARGET_AGENT,
                            .pid = n->program.pid,
-                           .pidfd = n->program.pidfd};
+                           .pidfd = n->program.pidfd,
+                           .ops = &ops,
+                           .node = n};
     snprintf(ret->name, sizeof(ret->name), "%s of %s", n->plan->is_store ? "store" : "agent",
              n->plan->name);
     return 0;

@@ -317,6 +317,11 @@ static int run_fault(struct helper *h, struct message *m, struct err *err) {
     t.pidfd = t.kind == TARGET_NODE ? h->program.pidfd : m->fds[0];
     t.pid = t.pidfd < 0 ? 0 : process_pid_of(t.pidfd);
     t.keep = m->fds[1] < 0 ? 0 : m->fds[1];
+    const struct json *store = json_get(m->json, "store");
+    str_copy(t.store.address, sizeof(t.store.address), json_get_string(store, "address", ""));
+    t.store.port = (int)json_get_i64(store, "port", 0);
+    str_copy(t.store.token, sizeof(t.store.token), json_get_string(store, "token", ""));
+    t.store.number = json_get_i64(store, "number", 0);
     struct fault_args a = args_of(m);
     bool recover = json_get_bool(m->json, "recover", false);
     if (recover && !f->recover)

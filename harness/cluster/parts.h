@@ -64,14 +64,17 @@ struct node {
     int port;                  /* of the wire: the node's place in the plan */
     char *disk, *tmp, *events; /* tmp and events: as the node sees them */
     enum node_state state;
-    bool killed; /* by us: its end is no surprise */
-    bool asked;  /* to run its program, and has not said yet what came of it */
-    bool silent; /* it has lost its power */
-    bool wired;  /* the wire has a card whose other end is in the node's network */
+    bool killed;      /* by us: its end is no surprise */
+    bool asked;       /* to run its program, and has not said yet what came of it */
+    bool again;       /* its program is run again when it has ended */
+    bool empty;       /* likewise, without what it has on its disk */
+    int64_t again_ns; /* likewise, so long after */
+    bool silent;      /* it has lost its power */
+    bool wired;       /* the wire has a card whose other end is in the node's network */
     struct process init;
     int control, listener;
     int diag; /* kept after the node's end, to destroy the sockets it left; keeps its network */
-    struct loop_source *on_control, *on_listener, *on_end, *on_late;
+    struct loop_source *on_control, *on_listener, *on_end, *on_late, *on_again;
     int clock;                 /* the page of its wall clock; -1: it has none */
     char *clock_path;          /* as the node sees it; NULL: none */
     struct node_uptime uptime; /* of this life */

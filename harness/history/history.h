@@ -31,6 +31,8 @@
  *             fewer than it had committed
  *             store-said {id, n, who: coordinator|store-leader, node, term | error, took_ns}   whom
  *             that fault means, as the store was asked before it fired
+ *             store-read {id, n, on, what, when: before|after, number | error, took_ns}   what our
+ *             own client has read in that store, before the fault and when it was in force
  *             job-end {why: ended|limit|interrupted|error, error?}
  *             unwatched {node, pid?, why}   nobody reads what it prints
  *             observed {lines, late_lines, cut_lines, skipped_bytes, thinned, buffered, patterns:

@@ -19,7 +19,7 @@
 #define DONE_TO                                                                                    \
     F("delayed_to", MAP), F("lost_to", MAP), F("duplicated_to", MAP), F("reordered_to", MAP),      \
         F("corrupted_to", MAP), F("throttled_to", MAP), F("oversize_to", MAP), F("reset_to", MAP), \
-        F("refused_to", MAP), F("blocked_to", MAP), F("hushed_to", MAP)
+        F("refused_to", MAP), F("blocked_to", MAP), F("hushed_to", MAP), F("answers_lost_to", MAP)
 #define INHERITED                                                                                  \
     F("umask", INT), F("blocked", LIST), F("ignored", LIST), F("limits", MAP), F("nice", INT),     \
         F("policy", INT), F("oom_score_adj", INT), F("cgroup", TEXT)
@@ -78,6 +78,9 @@ const struct history_kind history_kinds[] = {
     {SOURCE_HARNESS, "signals", "whether the kernel tells of signals here, and if not why",
      FIELDS(MUST("seen", BOOL), F("why", TEXT))},
     {SOURCE_HARNESS, "steady", "every worker of round 1 has made a step", FIELDS({0})},
+    {SOURCE_HARNESS, "store-read", "what our own client has read in a store, for evidence",
+     FIELDS(FAULT, MUST("on", TEXT), MUST("what", TEXT), MUST("when", TEXT), ONE("number", INT),
+            ONE("error", TEXT), F("took_ns", INT))},
     {SOURCE_HARNESS, "store-said", "whom a fault on who leads means, as the store says",
      FIELDS(FAULT, F("who", TEXT), ONE("node", TEXT), ONE("error", TEXT), F("term", INT),
             F("took_ns", INT))},
@@ -130,6 +133,8 @@ const struct history_kind history_kinds[] = {
     {SOURCE_DISK, "checkpoints", "what lies in the directory when `round` has ended",
      FIELDS(MUST("round", INT), F("dir", TEXT), F("newest", INT), ONE("complete", LIST),
             F("damaged", LIST), F("drafts", INT), ONE("error", TEXT))},
+    {SOURCE_DISK, "fault-evidence", "what a store keeps is not what it was, as our own client read",
+     FIELDS(FAULT, F("what", TEXT), F("before", INT), F("after", INT))},
 
     {SOURCE_PROBE, "fault-evidence", "what programs were told of the time",
      FIELDS(FAULT, F("what", TEXT), F("program", TEXT), F("told", INT), F("ahead_least", INT),

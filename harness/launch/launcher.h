@@ -32,4 +32,6 @@ const struct launcher *launcher_of(const struct plan *p);
 /* The argv of a store's node: rankrun's own store, or a member of etcd; NULL-ended. */
 const char *const *store_argv(struct arena *a, const struct launch *l);
 /* A line with this text in its log says that the store answers. */
+/* What it keeps on the node's disk, a name in there; NULL: nothing. */
+const char *store_data(const struct plan *p);
 const char *store_ready_line(const struct plan *p);

@@ -28,7 +28,7 @@ static void put_etcd(struct words *w, const struct launch *l) {
     words_add(w, "--name");
     words_add(w, name);
     words_add(w, "--data-dir");
-    words_put(w, "%s/etcd", l->disk);
+    words_put(w, "%s/%s", l->disk, store_data(l->plan));
     /* etcd listens to addresses, not to names. */
     words_add(w, "--listen-client-urls");
     if (l->node->by_address)
@@ -39,6 +39,10 @@ static void put_etcd(struct words *w, const struct launch *l) {
     put_url(w, "--listen-peer-urls", addr, PLAN_STORE_PORT + 1);
     put_url(w, "--initial-advertise-peer-urls", host, PLAN_STORE_PORT + 1);
     put_members(w, l->plan);
+    if (l->plan->scenario->cluster.store_quota_mb) {
+        words_add(w, "--quota-backend-bytes");
+        words_put(w, "%lld", (long long)l->plan->scenario->cluster.store_quota_mb << 20);
+    }
     words_add(w, "--logger");
     words_add(w, "zap");
     if (str_eq(l->plan->backend, "etcd-v2") || str_eq(l->plan->backend, "etcd"))
@@ -58,6 +62,10 @@ const char *const *store_argv(struct arena *a, const struct launch *l) {
     words_add(&w, "--port");
     words_put(&w, "%d", PLAN_STORE_PORT);
     return w.v;
+}
+
+const char *store_data(const struct plan *p) {
+    return is_etcd(p) ? "etcd" : NULL;
 }
 
 const char *store_ready_line(const struct plan *p) {

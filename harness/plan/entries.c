@@ -306,11 +306,57 @@ static void check_racks(struct checker *c, const struct timeline_entry *a) {
         diagnostics_add(c->d, a->on.place, "%s: there are at most %d", a->on.text, most);
 }
 
+/* How many nodes serve the store, and whether the one that is named does. */
+static int count_serving(const struct checker *c, const char *name, bool *ret_named) {
+    int n = 0;
+    for (size_t i = 0; i < c->plan->nodes_n; i++) {
+        const struct plan_node *node = &c->plan->nodes[i];
+        bool serves = plan_serves_store(c->plan, node);
+        n += serves;
+        *ret_named |= serves && str_eq(node->name, name);
+    }
+    return n;
+}
+
+/* What is asked for of the store's members, in words or by name. */
+static bool check_members(struct checker *c, const struct timeline_entry *a) {
+    bool named = false;
+    int n = count_serving(c, a->on.node, &named);
+    if (a->on.pick == PICK_NAMED && !named)
+        diagnostics_add(
+            c->d, a->on.place, "there is no %s: %s; write on: store, or cluster: {store: etcd-3}",
+            a->on.node,
+            n == 1 ? "one node alone serves the store" : "three members do, store-0 first");
+    else if (a->on.pick == PICK_RANDOM && a->on.count > n)
+        diagnostics_add(c->d, a->on.place, "%s: there are at most %d", a->on.text, n);
+    else
+        return true;
+    return false;
+}
+
+/* A fault on the store as a program needs one that is a program of its own, and one that it suits. */
+static void check_suits(struct checker *c, const struct planned_entry *pa) {
+    const struct timeline_entry *a = pa->entry;
+    const char *host = scenario_store_host(c->s);
+    enum store_kind kind = c->s->cluster.store;
+    const struct fault_store store = {.etcd = kind == STORE_ETCD || kind == STORE_ETCD_3,
+                                      .members = count_serving(c, NULL, &(bool){false}),
+                                      .rankrun = str_eq(c->s->job.launcher, "rankrun"),
+                                      .quota_bytes = (int64_t)c->s->cluster.store_quota_mb << 20};
+    struct err err = {0};
+    bool alone = pa->fault->targets & TARGET_STORE && !(pa->fault->targets & TARGET_NODE);
+    if (alone && host)
+        diagnostics_add(c->d, a->on.place,
+                        "%s: the store is served by the agent of %s; write a fault on that agent, "
+                        "or take a store in a node of its own (rankrun's, or etcd)",
+                        a->fault, host);
+    else if (pa->fault->suits && pa->fault->suits(&pa->args, &store, &err) < 0)
+        diagnostics_add(c->d, a->with_n ? a->with[0].place : a->fault_place, "%s", err.msg);
+}
+
 /* Whether there is a store, and for a start whether anything switches it off. */
 static void check_store(struct checker *c, const struct timeline_entry *a) {
-    bool served = false, ends = false;
-    for (size_t i = 0; i < c->plan->nodes_n; i++)
-        served |= plan_serves_store(c->plan, &c->plan->nodes[i]);
+    bool served = count_serving(c, NULL, &(bool){false}) > 0, ends = false;
     for (size_t i = 0; i < c->plan->entries_n; i++)
         ends |=
             c->plan->entries[i].fault && fault_has(c->plan->entries[i].fault, EFFECTS_TAKE_AGENT);
@@ -326,7 +372,7 @@ static void check_store(struct checker *c, const struct timeline_entry *a) {
         diagnostics_add(c->d, a->on.place,
                         "the store is on from the beginning and nothing switches it off, so it "
                         "cannot be started");
-    else
+    else if (check_members(c, a))
         check_still_there(c, a);
 }
 
@@ -346,9 +392,11 @@ static void check_coordinator(struct checker *c, const struct timeline_entry *a)
 
 static void check_reach(struct checker *c, const struct timeline_entry *a) {
     const struct job_spec *j = &c->s->job;
-    if (a->on.what == TARGET_STORES)
+    if (a->on.what == TARGET_STORES) {
         check_store(c, a);
-    else if (a->on.pick == PICK_COORDINATOR)
+        return;
+    }
+    if (a->on.pick == PICK_COORDINATOR)
         check_coordinator(c, a);
     if (a->on.rack || a->on.rack_of_rank || a->on.what == TARGET_RACKS)
         check_racks(c, a);
@@ -497,7 +545,8 @@ void entries_make(struct plan *p, struct diagnostics *d) {
         struct planned_entry *pa = &p->entries[i];
         uint64_t seed = rand_u64(&r);
         if (pa->entry->fault && !pa->fault) {
-            if (pa->entry->on.text && pa->entry->on.pick == PICK_NAMED)
+            if (pa->entry->on.text && pa->entry->on.pick == PICK_NAMED &&
+                pa->entry->on.what != TARGET_STORES)
                 check_is_there(&c, pa->entry);
             continue;
         }
@@ -510,6 +559,7 @@ void entries_make(struct plan *p, struct diagnostics *d) {
             continue;
         check_kind(&c, pa);
         check_reach(&c, pa->entry);
+        check_suits(&c, pa);
     }
 }
 
@@ -525,7 +575,7 @@ void plan_check_entries(const struct scenario *s, struct diagnostics *d) {
                 unknown_param(&c, pa.fault, &a->with[k]);
         if (pa.fault && a->on.text)
             check_kind(&c, &pa);
-        if (s->sound && a->on.text && a->on.pick == PICK_NAMED)
+        if (s->sound && a->on.text && a->on.pick == PICK_NAMED && a->on.what != TARGET_STORES)
             check_is_there(&c, a);
     }
 }

@@ -49,8 +49,11 @@ struct run_entry {
     size_t bound_n, answers;
     struct stuck *stuck; /* of the first firing; NULL: not sticky, or not yet fired */
     size_t stuck_n;
-    int again_n;             /* it comes so often more to whom it has struck (course.times) */
-    bool again;              /* its time to do so has come, its targets may not be back yet */
+    int again_n;              /* it comes so often more to whom it has struck (course.times) */
+    bool again;               /* its time to do so has come, its targets may not be back yet */
+    struct store_look *looks; /* what is being read in stores; NULL: nothing */
+    size_t looks_open;
+    bool overdue;            /* it is to be undone once that has been read */
     struct inquiry *inquiry; /* while it is asking */
     bool felt;               /* evidence of the newest firing is in */
     bool lasts;              /* in force and to be recovered */
@@ -84,6 +87,7 @@ void entry_fire(struct run_entry *a);
 void entry_fire_again(struct run_entry *a); /* a sticky one, if there is what it strikes */
 void entry_follow(struct run_entry *a);     /* its second part */
 void entry_come_again(struct run_entry *a); /* the next of its times, if its targets are back */
+void entry_inject(struct run_entry *a);     /* into all that it strikes */
 void entry_answered(struct run_entry *a, const char *error);
 void entry_told(struct run_entry *a, const char *node,
                 const char *why); /* whom it means; NULL: nobody */
@@ -96,6 +100,8 @@ void evidence_look(struct run_entry *a);  /* records that it was felt, when that
 void evidence_in_force(struct run_entry *a); /* the same, once the fault is in force */
 void evidence_end(struct run_entry *a);      /* it is about to be undone */
 void evidence_close(struct run_entry *a);    /* records why nothing was seen, when nothing was */
+/* What is to be read in a store for it, a word of `rankquake inquire store-read`; NULL: nothing. */
+const char *evidence_reads(const struct run_entry *a, bool before);
 bool evidence_answers(const struct run_entry *a); /* it is in force when it is felt */
 bool entry_cuts_off(const struct run_entry *a,
                     const char *node); /* from the store, as long as it lasts */
@@ -110,6 +116,10 @@ const char *phase_kind(const char *phase); /* the kind of event that tells of it
 bool phase_forms_round(const char *phase); /* it lies before the first worker of its round */
 /* Whether this record tells that the target has come to the phase of its trigger. */
 bool entry_reaches_phase(struct run_entry *a, const struct record *r);
+
+/* store_look.c: what our own client reads in the stores that were struck, before and after. */
+bool entry_read_store(struct run_entry *a, bool before); /* false: there is nothing to read */
+void entry_read_no_more(struct run_entry *a);
 
 /* inquiry.c: whom the store means, for coordinator and store-leader. entry_told follows. */
 bool entry_asks(const struct run_entry *a);

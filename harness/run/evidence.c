@@ -39,9 +39,10 @@ static void record_felt(struct run_entry *a) {
         kind++;
     const struct evidence *e = evidences[kind];
     bool sockets = e->by_wire && a->owner->engine->plan->isolation == ISOLATION_PROCESSES;
-    enum source source = e->by_wire && !sockets ? SOURCE_WIRE
-                         : e->by_probe          ? SOURCE_PROBE
-                                                : SOURCE_KERNEL;
+    enum source source = e->reads_after           ? SOURCE_DISK
+                         : e->by_wire && !sockets ? SOURCE_WIRE
+                         : e->by_probe            ? SOURCE_PROBE
+                                                  : SOURCE_KERNEL;
     struct json_writer *w = entry_record(a, source, "fault-evidence");
     json_put_string(w, "what", sockets ? e->at_sockets : e->what);
     if (e->put)
@@ -57,9 +58,17 @@ void evidence_begin(struct run_entry *a) {
         counting_ask(a->owner->engine);
 }
 
+const char *evidence_reads(const struct run_entry *a, bool before) {
+    for (int k = 0; a->plan->fault && k < EVIDENCES_N; k++)
+        if (has(a, k) && evidences[k]->reads_after)
+            return before ? evidences[k]->reads_before : evidences[k]->reads_after;
+    return NULL;
+}
+
 /* What is counted from here on has met the fault. */
 void evidence_in_force(struct run_entry *a) {
     evidence_look(a);
+    entry_read_store(a, false);
     if (has_any(a, counts))
         counting_ask(a->owner->engine);
 }

@@ -193,6 +193,11 @@ static void inject(struct run_entry *a, struct bound *b) {
         entry_answered(a, r < 0 ? err.msg : NULL);
 }
 
+void entry_inject(struct run_entry *a) {
+    for (size_t i = 0; i < a->bound_n; i++)
+        inject(a, &a->bound[i]);
+}
+
 static void heal(struct run_entry *a) {
     struct run_entry *of = &a->owner->entries[a->entry->heal];
     a->fired++;
@@ -254,8 +259,8 @@ static void strike(struct run_entry *a, const struct bound *found, size_t n) {
     record_fired(a);
     entry_stick(a);
     evidence_begin(a);
-    for (size_t i = 0; i < n; i++)
-        inject(a, &a->bound[i]);
+    if (!entry_read_store(a, true))
+        entry_inject(a);
 }
 
 /* pa is the entry, or the entry with the target that the store has named. */
@@ -360,7 +365,7 @@ static int recover(struct run_entry *a, struct bound *b, struct err *err) {
 void entry_recover(struct run_entry *a) {
     if (!a->lasts)
         return;
-    a->lasts = false;
+    a->lasts = a->overdue = false;
     loop_timer_off(a->until);
     evidence_end(a);
     if (a->owner->finished && fault_returns_node(a->plan->fault))

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -141,6 +142,23 @@ static void on_program_exited(void *arg, struct node *n, pid_t pid, int status) 
     record_program(e, n, "exit", pid, &status);
 }
 
+static int empty_store(struct engine *e, struct node *n, struct err *err) {
+    const char *disk = node_disk_dir(n), *data = store_data(e->plan);
+    size_t dir = strlen(e->spec->folder->path);
+    return data ? folder_remove(e->spec->folder,
+                                arena_printf(&e->arena, "%s/%s", disk + dir + 1, data), err)
+                : 0;
+}
+
+static void on_program_due(void *arg, struct node *n, bool empty) {
+    struct engine *e = arg;
+    struct err err = {0};
+    if (empty && empty_store(e, n, &err) < 0)
+        engine_fail(e, &err);
+    else
+        run_or_fail(e, n);
+}
+
 static void on_program_failed(void *arg, struct node *n, const char *why) {
     struct err err;
     err_say(&err, -ENOEXEC, "%s: %s", node_plan(n)->name, why);
@@ -193,6 +211,7 @@ static const struct cluster_callbacks callbacks = {
     .node_down = on_node_down,
     .program_started = on_program_started,
     .program_exited = on_program_exited,
+    .program_due = on_program_due,
     .program_failed = on_program_failed,
     .client = on_client,
     .leftovers = on_leftovers,

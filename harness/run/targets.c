@@ -234,7 +234,7 @@ static bool bind_node(struct node *n, bool agent, struct bound *b) {
 static size_t resolve_nodes(struct engine *e, struct rand *rand, const struct target_spec *on,
                             const struct fault *f, struct bound ret[TARGETS_MAX]) {
     const void *v[TARGETS_MAX];
-    bool agent = !(f->targets & (TARGET_NODE | TARGET_STORE | TARGET_RACK));
+    bool agent = !(f->targets & (TARGET_NODE | TARGET_RACK));
     bool off = fault_has(f, EFFECT_STARTS_NODE);
     size_t n = candidate_nodes(e, on, off, v), bound = 0;
     size_t want = draw_nodes(e, rand, on, v, n);

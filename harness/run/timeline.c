@@ -262,8 +262,12 @@ static void on_within(void *arg, int64_t now) {
                           : "its trigger did not come true within the time given");
 }
 
+/* What is still being read for it must be read while it lasts. */
 static void on_until(void *arg, int64_t now) {
-    entry_recover(arg);
+    struct run_entry *a = arg;
+    a->overdue = a->looks_open > 0;
+    if (!a->overdue)
+        entry_recover(a);
 }
 
 static void on_next(void *arg, int64_t now) {
@@ -332,6 +336,7 @@ static void close_timeline(struct engine *e) {
         struct run_entry *a = &t->entries[i];
         pattern_free(a->log);
         entry_ask_no_more(a);
+        entry_read_no_more(a);
         entry_let_go(a);
     }
     free(t->waiting);

@@ -41,6 +41,11 @@ const char *token_entry(const struct engine *e) {
     return own(e, token)->entry;
 }
 
+const char *token_of(const struct engine *e) {
+    const char *entry = token_entry(e);
+    return entry ? entry + strlen(VARIABLE "=") : "";
+}
+
 static const char *const *with(struct arena *a, const char *entry) {
     size_t n = 0;
     if (!entry)

@@ -5,6 +5,8 @@
 
 /* NAME=value, of the run's own store; NULL: it has none, or was told one. */
 const char *token_entry(const struct engine *e);
+/* The token alone; "": it has none. */
+const char *token_of(const struct engine *e);
 /* The environment of a program that may ask that store, beside the agents; NULL: the harness's own.
  */
 const char *const *token_env(const struct engine *e, struct arena *a);

@@ -83,6 +83,11 @@ const struct section section_cluster = {
          "store-0 to store-2. {on: n1}: the launcher's own, in the agent of n1. none: no store.",
          "store: embedded", read_store, PLACE(store_place),
          .form = "embedded | etcd | etcd-3 | none | {on: <node>}"},
+        {"store_quota_mb", "a whole number", "(etcd's own, 2048)",
+         "How many MiB an etcd keeps in its database before it is full and takes no more "
+         "(--quota-backend-bytes).",
+         "store_quota_mb: 16", reader_int, AT(store_quota_mb), PLACE(quota_place), .min = 4,
+         .max = 8192, .form = "<int>"},
         {"gpus_per_node", "a whole number", "(all of this host, dealt out)",
          "How many of this host's GPUs each node sees. When there are fewer than the nodes want "
          "they share them, each node as a host of its own for NCCL. Without the key all GPUs are "

@@ -190,7 +190,8 @@ const struct section section_entry = {
          "The target, among what is alive at that moment: nodes, agents, workers, n2, n2/0, rank "
          "0, node of rank 0, random of workers, random 2 of nodes, 50%, majority (more than half "
          "of the nodes), rack 0, random of rack 0, random of racks, rack of rank 0, store (what "
-         "serves it), store-leader (of etcd's members the one that leads), coordinator (the node "
+         "serves it), store-0 (that member of an etcd-3), random of store, majority of store, "
+         "store-leader (of etcd's members the one that leads), coordinator (the node "
          "whose agent decides for the job, as the store says at that moment).",
          "on: random of workers", read_on, .form = "<target>"},
         {"with", "a map of parameters", NULL, "The fault's parameters; `rankquake explain FAULT`.",

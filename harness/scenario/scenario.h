@@ -38,6 +38,7 @@ struct cluster_spec {
     /* In nodes of its own, "store" or "store-0".., unless store_on. STORE_EMBEDDED is the
      * launcher's own: rankrun's in a node of its own, torchrun's c10d in the agent of n0. */
     enum store_kind store;
+    int store_quota_mb;   /* how much an etcd keeps before it is full; 0: its own 2 GiB */
     const char *store_on; /* NULL, or the node whose agent serves the store */
     const char *rootfs;   /* of every node but the store's; NULL: the host's */
     bool has_gpus;        /* gpus_per_node was said; else all of the host are dealt out */
@@ -46,7 +47,7 @@ struct cluster_spec {
     bool privileged;    /* the job keeps all rights of whoever starts the harness */
     const int *rack_of; /* by node: its rack, from 1; 0: in none. NULL: there are none */
     int racks;
-    struct place place, nodes_place, start_place, store_place;
+    struct place place, nodes_place, start_place, store_place, quota_place;
 };
 
 struct job_spec {

@@ -45,12 +45,14 @@ static bool parse_named(struct arena *a, const char *word, struct target_spec *t
     return parts == 1 || parse_count(v[1], 0, 100000, &t->local_rank);
 }
 
-/* What stands behind "of": workers, racks, rack 0 */
+/* What stands behind "of": workers, racks, rack 0, store */
 static bool parse_whom(char **v, size_t n, struct target_spec *t) {
     if (n == 2 && str_eq(v[0], "rack"))
         return parse_rack(v[1], t);
     if (n == 1 && str_eq(v[0], "racks"))
         return t->what = TARGET_RACKS, true;
+    if (n == 1 && str_eq(v[0], "store"))
+        return t->what = TARGET_STORES, true;
     return n == 1 && parse_group(v[0], &t->what);
 }
 
@@ -86,11 +88,17 @@ static bool parse_rank(char **v, size_t n, struct target_spec *t) {
     return n == 2 && str_eq(v[0], "rank") && parse_count(v[1], 0, 1000000, &t->rank);
 }
 
-/* store, store-leader, coordinator */
-static bool parse_role(const char *word, struct target_spec *t) {
+/* store, store-leader, store-0, coordinator */
+static bool parse_role(struct arena *a, const char *word, struct target_spec *t) {
     bool leader = str_eq(word, "store-leader");
+    int member;
     if (str_eq(word, "coordinator"))
         t->pick = PICK_COORDINATOR;
+    else if (str_starts(word, "store-") && parse_count(word + strlen("store-"), 0, 9, &member))
+        *t = (struct target_spec){.what = TARGET_STORES,
+                                  .pick = PICK_NAMED,
+                                  .node = arena_printf(a, "store-%d", member),
+                                  .local_rank = -1};
     else if (leader || str_eq(word, "store"))
         t->what = TARGET_STORES;
     else
@@ -116,7 +124,7 @@ static int refuse(const char *text, const char *first, struct err *err) {
     return err_say(err, -EINVAL,
                    "on: \"%s\" is no target; %s%s%swrite nodes, agents, workers, n2, n2/0, rank 0, "
                    "node of rank 0, random of workers, random 2 of nodes, 50%%, majority, rack 0, "
-                   "store, store-leader or coordinator",
+                   "store, store-0, store-leader, majority of store or coordinator",
                    text, near ? "did you mean \"" : "", near ? near : "", near ? "\"? Or " : "");
 }
 
@@ -136,7 +144,7 @@ int target_parse(struct arena *a, const char *text, struct target_spec *ret, str
     else if (strchr(v[0], '%'))
         good = parse_percent(a, v, n, &t);
     else if (n == 1)
-        good = parse_group(v[0], &t.what) || parse_role(v[0], &t) || parse_named(a, v[0], &t);
+        good = parse_group(v[0], &t.what) || parse_role(a, v[0], &t) || parse_named(a, v[0], &t);
     if (!good)
         return refuse(text, v[0], err);
     *ret = t;

@@ -48,6 +48,9 @@ static void check_backend(const struct scenario *s, struct diagnostics *d) {
 static void check_store(const struct scenario *s, struct diagnostics *d) {
     const struct cluster_spec *c = &s->cluster;
     int64_t on;
+    if (c->store_quota_mb && c->store != STORE_ETCD && c->store != STORE_ETCD_3)
+        diagnostics_add(d, c->quota_place,
+                        "store_quota_mb: only an etcd has a quota; write store: etcd or etcd-3");
     if (c->store == STORE_NONE && !str_eq(s->job.launcher, "template") &&
         (c->nodes > 1 || s->job.max_nodes > 1))
         diagnostics_add(d, c->place, "store: none: %s's agents need a store to meet at; write %s",

@@ -60,7 +60,7 @@ static void test_effects_say_what_becomes_of_whom(void **state) {
                   ".effects are on a node, .targets are workers");
         assert_of(f,
                   !(f->evidence & EVIDENCE(target_exit)) ||
-                      fault_has(f, EFFECT_ENDS_WORKER | EFFECTS_TAKE_AGENT),
+                      fault_has(f, EFFECT_ENDS_WORKER | EFFECTS_TAKE_AGENT | EFFECT_ENDS_STORE),
                   ".evidence is an end, .effects end nobody");
         assert_int_equal(fault_effects(f->name), f->effects);
         assert_int_equal(fault_effects(fault_that(f->effects)), f->effects);
@@ -414,6 +414,11 @@ static const struct {
            {"node-reboot", "down", "0s"},
            {"node-reboot", "disk", "old"},
            {"node-start", "disk", "old"},
+           {"store-answer-lost", "count", "0"},
+           {"store-answer-lost", "to", "reads"},
+           {"store-full", "most", "0"},
+           {"store-restart", "data", "fresh"},
+           {"store-restart", "down", "11m"},
            {"memory-flip", "bit", "8"},
            {"memory-flip", "offset", "-1"},
            {"worker-deaf", "signal", "SIGKILL"},

@@ -221,7 +221,7 @@ bool check_took_store(const struct trial *t, const struct incident *i) {
     for (size_t k = 0; host && incident_has(i, EFFECTS_TAKE_AGENT) && k < i->targets_n; k++)
         if (str_eq(i->targets[k].node, host))
             return true;
-    return incident_has(i, EFFECTS_TAKE_AGENT) && incident_hits_store(i);
+    return incident_has(i, EFFECTS_TAKE_AGENT | EFFECT_ENDS_STORE) && incident_hits_store(i);
 }
 
 const struct incident *check_forsaken(const struct trial *t, const char *node, int64_t by_ns) {

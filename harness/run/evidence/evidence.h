@@ -14,7 +14,10 @@ struct evidence {
     bool by_wire;       /* counted by the wire; where there is none, by the kernel: at_sockets */
     const char *at_sockets;
     bool by_probe; /* told by what is ours in the job's programs */
-    bool counts;   /* the wire's counters are asked for before the fault is in force and undone */
+    /* Read in the store by our own client, before the fault is brought in force and then; the words
+     * of `rankquake inquire store-read`. NULL: nothing is. */
+    const char *reads_before, *reads_after;
+    bool counts; /* the wire's counters are asked for before the fault is in force and undone */
     bool unannounced; /* no record tells of it: every record is an occasion to look */
     bool answers;     /* inject only begins it: with this the fault is in force */
     /* The fault is about to be brought in force. Returns what is known of the target from now

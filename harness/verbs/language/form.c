@@ -59,11 +59,13 @@ static const struct {
     {"target",
      "{\"description\": \"nodes, agents, workers, n2, n2/0, rank 0, node of rank 0, random of "
      "workers, random 2 of nodes, 50%, majority, rack 0, random of rack 0, random of racks, rack "
-     "of rank 0, store, store-leader, coordinator\", \"type\": \"string\", \"pattern\": "
-     "\"^(nodes|agents|workers|store|store-leader|coordinator|n[0-9]+(/[0-9]+)?|((node|rack) of "
+     "of rank 0, store, store-0, store-leader, majority of store, coordinator\", \"type\": "
+     "\"string\", \"pattern\": "
+     "\"^(nodes|agents|workers|store|store-[0-9]|store-leader|coordinator|n[0-9]+(/"
+     "[0-9]+)?|((node|rack) of "
      ")?rank [0-9]+|rack [0-9]+|"
-     "random( [0-9]+)? of (nodes|agents|workers|racks|rack [0-9]+)|"
-     "([0-9]+%|majority)( of (nodes|agents|workers|racks|rack [0-9]+))?)$\"}"},
+     "random( [0-9]+)? of (nodes|agents|workers|racks|store|rack [0-9]+)|"
+     "([0-9]+%|majority)( of (nodes|agents|workers|racks|store|rack [0-9]+))?)$\"}"},
     {"text", "{\"type\": [\"string\", \"number\", \"boolean\"], \"minLength\": 1}"},
     {"url", "{\"description\": \"a URL of http or https\", \"type\": \"string\", \"pattern\": "
             "\"^https?://[^/:?#]\"}"},

@@ -74,7 +74,7 @@ static void test_what_is_no_scenario_has_no_lines(void **state) {
     assert_told("job: {run: [a]}\ntimeline: [{when: {step: 1}, fault: worker-kill, on: evry}]\n",
                 "2:54: on: \"evry\" is no target; write nodes, agents, workers, n2, n2/0, rank 0, "
                 "node of rank 0, random of workers, random 2 of nodes, 50%, majority, rack 0, "
-                "store, store-leader or coordinator\n");
+                "store, store-0, store-leader, majority of store or coordinator\n");
     assert_told("job: {run: [a]}\ntimeline: [{when: {step: 1}, heal: x}, 7]\n",
                 "2:36: heal: no entry above has the id \"x\"\n"
                 "2:40: timeline must be a map, such as {id: ...}, not a single value\n");

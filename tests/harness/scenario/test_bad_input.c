@@ -8,7 +8,8 @@
 
 #define TARGETS                                                                                    \
     "write nodes, agents, workers, n2, n2/0, rank 0, node of rank 0, random of workers, random 2 " \
-    "of nodes, 50%, majority, rack 0, store, store-leader or coordinator\n"
+    "of nodes, 50%, majority, rack 0, store, store-0, store-leader, majority of store or "         \
+    "coordinator\n"
 
 /* In the messages the file's name is left out: "line:column: message". */
 static const struct bad {

@@ -148,7 +148,8 @@ static bool is_named(const struct trial *t, const struct incident *i, const stru
     if (on->pick == PICK_COORDINATOR || on->pick == PICK_LEADER)
         return is_leader(t, i, on, struck);
     if (on->what == TARGET_STORES && on->text)
-        return serves_store(t, struck);
+        return serves_store(t, struck) &&
+               (on->pick != PICK_NAMED || str_eq(struck->node, on->node));
     if (on->pick == PICK_NAMED && on->node)
         return str_eq(struck->node, on->node) &&
                (!w || on->local_rank < 0 || w->local_rank == on->local_rank);
@@ -360,6 +361,6 @@ const struct check check_fired = {
             "the job printed.",
     .example = "rankquake run scenarios/tour.yaml",
     .class = CLASS_FAULTS,
-    .sources = SOURCES(KERNEL) | SOURCES(WIRE) | SOURCES(PROBE) | SOURCES(JOB),
+    .sources = SOURCES(KERNEL) | SOURCES(WIRE) | SOURCES(DISK) | SOURCES(PROBE) | SOURCES(JOB),
     .judge = judge,
 };

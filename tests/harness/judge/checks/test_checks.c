@@ -272,10 +272,10 @@ static const struct {
     const char *check;
     unsigned without;
 } allowed[] = {
-    {"checkpoints", SOURCES(JOB)},            /* what it called committed comes on top */
-    {"fired", SOURCES(PROBE) | SOURCES(JOB)}, /* the kernel felt it, or the wire */
-    {"harness_health", ~0u},                  /* it counts what there is */
-    {"job_ran", SOURCES(PROBE)},              /* its workers were seen to end */
+    {"checkpoints", SOURCES(JOB)}, /* what it called committed comes on top */
+    {"fired", SOURCES(PROBE) | SOURCES(JOB) | SOURCES(DISK)}, /* the kernel felt it, or the wire */
+    {"harness_health", ~0u},                                  /* it counts what there is */
+    {"job_ran", SOURCES(PROBE)},                              /* its workers were seen to end */
     {"model", SOURCES(DISK)}, /* the weights that lie there come on top, and are missed aloud */
     {"observed", ~0u},
     {"one_device", SOURCES(JOB)}, /* what the job says of its device comes on top */
