@@ -58,7 +58,7 @@ OBJ.agent := $(call objects,agent agent/core agent/hosts agent/legacy agent/stor
 OBJ.faults := $(call objects,faults faults/clock faults/mechanism faults/network faults/node faults/process faults/store)
 OBJ.harness := $(call objects,harness $(addprefix harness/,scenario scenario/expand plan launch cluster run run/evidence play doctor observe history judge judge/checks invariants sim explore shrink verbs verbs/language verbs/shrink verbs/sim) \
   $(addprefix harness/judge/checks/,ending group recovery training trust))
-OBJ.reports := $(call objects,reports reports/comparison)
+OBJ.reports := $(call objects,reports reports/comparison reports/curve)
 OBJ.job := $(call objects,$(addprefix scenarios/jobs/,ranktrain ranktrain/data ranktrain/net)) \
   $(addprefix $(OUT)/scenarios/jobs/ranktrain/gpu/,backend.o nccl_api.o nccl_failure.o nccl_interface.o)
 archive = $(patsubst %,$(OUT)/lib%.a,$(1))

@@ -101,12 +101,23 @@ static void put_steps(struct html *h) {
     html_put(h, "%s made again</span></li>\n", again ? "" : "none");
 }
 
+static void put_goodput(struct html *h) {
+    const struct goodput *g = &h->run->verdict->goodput;
+    if (!goodput_is_known(g))
+        return;
+    html_put(h,
+             "<li><b>%.0f<i>\u00a0%%</i></b><span>goodput: %lld steps that count, at the control "
+             "run's pace</span></li>\n",
+             g->percent, (long long)g->steps);
+}
+
 static void put_facts(struct html *h) {
     html_put(h, "<ul class=\"facts\">\n");
     put_checks_passed(h);
     put_faults(h);
     put_rounds(h);
     put_steps(h);
+    put_goodput(h);
     if (h->bars_n)
         put_time(h, h->end_ns - h->begin_ns, "from the first record to the end of the job");
     html_put(h, "</ul>\n");

@@ -125,6 +125,15 @@ void story_loud(const struct verdict *v, struct buf *out) {
     }
 }
 
+void story_goodput(const struct goodput *g, struct buf *out) {
+    if (!goodput_is_known(g))
+        return;
+    buf_printf(out, "%.0f %%: %lld step%s that count%s in %.1f s, %.1f s in the control run (%s)",
+               g->percent, (long long)g->steps, g->steps == 1 ? "" : "s", g->steps == 1 ? "s" : "",
+               g->span_s, g->control_s,
+               g->printed ? "read from the job's output" : "events of the job, stamped on receipt");
+}
+
 void story_command(const struct recorded_run *run, struct buf *out) {
     const char *file = story_run_text(run, "file");
     int64_t seed = run->history->n ? record_i64(run->history->records[0], "seed", 1) : 1;

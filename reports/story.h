@@ -23,6 +23,9 @@ void story_lost(const struct verdict *v, struct buf *out);
 /* "model: ...; lost_work: ...": what passed or was not asked, and is to be told first all the same.
  */
 void story_loud(const struct verdict *v, struct buf *out);
+/* "64 %: 80 steps that count in 3.1 s, 2.0 s in the control run (events of the job, stamped on
+ * receipt)"; nothing where it cannot be said. */
+void story_goodput(const struct goodput *g, struct buf *out);
 /* The command that does the same again. */
 void story_command(const struct recorded_run *run, struct buf *out);
 /* A field of the history's first record, "" when it is not there. */

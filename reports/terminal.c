@@ -43,6 +43,12 @@ static void put_loud(struct page *p, const struct verdict *v) {
     put_labelled(p, "beware", INK_DOUBT, buf_str(&text));
 }
 
+static void put_goodput(struct page *p, const struct verdict *v) {
+    BUF_FINI struct buf text = {0};
+    story_goodput(&v->goodput, &text);
+    put_labelled(p, "goodput", INK_PLAIN, buf_str(&text));
+}
+
 static void put_headline(struct page *p, const struct recorded_run *run,
                          const struct finding *first) {
     int code = run->verdict->exit_code;
@@ -127,6 +133,7 @@ static void put_first(struct page *p, const struct recorded_run *run) {
     put_headline(p, run, f);
     put_lost(p, run->verdict);
     put_loud(p, run->verdict);
+    put_goodput(p, run->verdict);
 }
 
 /* ---- checks ---- */

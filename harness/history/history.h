@@ -26,9 +26,10 @@
  *             until that limit
  *             limit {name: start|stall|total, ns, hang?}   interrupted {signal | why: budget}
  *             kept {dir}
- *             control {model, label, step_ns, first_step?, last_step?, loss?, kept?, cached, dir}
- *             what the control run gave; kept: so many complete checkpoints lay there in the end,
- *             fewer than it had committed
+ *             control {model, label, step_ns, pace_ns?, first_step?, last_step?, loss?, kept?,
+ *             cached, dir}   what the control run gave; pace: mean time from step to step, of all
+ *             workers; kept: so many complete checkpoints lay there in the end, fewer than it had
+ *             committed
  *             store-said {id, n, who: coordinator|store-leader, node, term | error, took_ns}   whom
  *             that fault means, as the store was asked before it fired
  *             store-read {id, n, on, what, when: before|after, number | error, took_ns}   what our

@@ -27,9 +27,9 @@
 
 const struct history_kind history_kinds[] = {
     {SOURCE_HARNESS, "control", "what the control run gave",
-     FIELDS(F("model", TEXT), F("label", TEXT), F("step_ns", INT), F("first_step", INT),
-            F("last_step", INT), F("loss", NUMBER), F("kept", INT), F("cached", BOOL),
-            F("dir", TEXT), F("error", TEXT))},
+     FIELDS(F("model", TEXT), F("label", TEXT), F("step_ns", INT), F("pace_ns", INT),
+            F("first_step", INT), F("last_step", INT), F("loss", NUMBER), F("kept", INT),
+            F("cached", BOOL), F("dir", TEXT), F("error", TEXT))},
     {SOURCE_HARNESS, "fault-failed", "a fault could not be brought in force",
      FIELDS(FAULT, MUST("error", TEXT))},
     {SOURCE_HARNESS, "fault-fired", "the trigger of a fault came true",

@@ -233,11 +233,25 @@ static const struct worker *first_end(const struct index *x, const struct round 
     return first;
 }
 
-static bool killed_member(const struct incident *i) {
+/* Of those in force no other fired between it and t. */
+static bool is_last_before(const struct index *x, const struct incident *i, int64_t t_ns) {
+    return count_until(x->fired_ns, x->fired_n, i->fired_ns) ==
+           count_until(x->fired_ns, x->fired_n, t_ns);
+}
+
+/* What ends or stops a worker has ended it, whatever else was wrong by then; what only hinders it
+ * has not where another fault came in between. */
+static bool has_killed(const struct index *x, const struct incident *i, const struct worker *w) {
+    unsigned ends = EFFECT_ENDS_WORKER | EFFECT_STOPS_WORKER | EFFECTS_TAKE_AGENT;
+    return incident_has(i, ends) || is_last_before(x, i, w->exit_ns);
+}
+
+static bool killed_member(const struct index *x, const struct incident *i) {
     for (size_t k = 0; k < i->round->n; k++) {
         const struct worker *w = i->round->workers[k];
         if (incident_hits(i, w) && w->exit_ns >= i->fired_ns && worker_ended_badly(w) &&
-            (incident_has(i, EFFECTS_TAKE_AGENT) || str_eq(i->targets[0].what, "worker")))
+            (incident_has(i, EFFECTS_TAKE_AGENT) || str_eq(i->targets[0].what, "worker")) &&
+            has_killed(x, i, w))
             return true;
     }
     return false;
@@ -245,13 +259,12 @@ static bool killed_member(const struct incident *i) {
 
 /* Among those that fired before the round began to end, only the last can be its cause. */
 static bool ended_round(const struct index *x, const struct incident *i) {
-    if (killed_member(i))
+    if (killed_member(x, i))
         return true;
     const struct worker *first = first_end(x, i->round, i->fired_ns);
     if (!first || (!worker_ended_badly(first) && (size_t)i->round->number == x->rs->n))
         return false;
-    return count_until(x->fired_ns, x->fired_n, i->fired_ns) ==
-           count_until(x->fired_ns, x->fired_n, first->exit_ns);
+    return is_last_before(x, i, first->exit_ns);
 }
 
 /* ---- times ---- */

@@ -379,6 +379,8 @@ void verdict_judge(struct verdict *v, const struct trial *t) {
         add(v, t->history, &e, f);
     }
     v->exit_code = verdict_exit_code(v, t->history);
+    goodput_measure(&v->goodput, t->history,
+                    view_of(views, OF_ROUNDS | SOURCES(HARNESS), t)->rounds);
     sound_free(sound);
     views_free(views);
 }
@@ -467,6 +469,23 @@ static void put_text(struct json_writer *w, const char *key, const char *text) {
         json_put_string(w, key, text);
 }
 
+/* A measure, and no finding: nothing passes or fails by it. */
+static void put_goodput(const struct goodput *g, struct json_writer *w) {
+    if (!g->unknown && !goodput_is_known(g))
+        return;
+    json_object(w, "goodput");
+    if (g->unknown) {
+        json_put_string(w, "unknown", g->unknown);
+    } else {
+        json_put_double(w, "percent", g->percent);
+        json_put_i64(w, "steps", g->steps);
+        json_put_double(w, "span_s", g->span_s);
+        json_put_double(w, "control_s", g->control_s);
+        json_put_string(w, "steps_from", g->printed ? "output" : "events");
+    }
+    json_end_object(w);
+}
+
 void verdict_json(const struct verdict *v, struct json_writer *w, const char *key) {
     json_object(w, key);
     json_put_i64(w, "v", 1);
@@ -494,6 +513,7 @@ void verdict_json(const struct verdict *v, struct json_writer *w, const char *ke
     }
     json_end_array(w);
     put_text(w, "lost_since", v->lost_since);
+    put_goodput(&v->goodput, w);
     json_end_object(w);
 }
 

@@ -4,6 +4,7 @@
  * healthy. The exit code follows from them (verdict_exit_code). */
 #pragma once
 
+#include "harness/history/goodput.h"
 #include "harness/history/history.h"
 #include "harness/history/incidents.h"
 #include "harness/history/rounds.h"
@@ -51,8 +52,9 @@ struct finding {
 struct verdict {
     struct finding v[64];
     size_t n;
-    int exit_code;        /* 0 1 2 3 5 130 */
-    char lost_since[300]; /* the directory of that run; "": nothing was lost */
+    int exit_code;          /* 0 1 2 3 5 130 */
+    char lost_since[300];   /* the directory of that run; "": nothing was lost */
+    struct goodput goodput; /* measured, whether anybody asked for it or not */
 };
 
 /* Fills one finding; the status decides which texts are kept. Every check function ends in exactly

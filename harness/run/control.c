@@ -1,5 +1,7 @@
 #include "harness/run/control.h"
 
+#include "harness/history/goodput.h"
+
 #include "base/mem.h"
 #include "base/sha256.h"
 #include "base/str.h"
@@ -14,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_MAX = 256 << 20, CONTROL_VERSION = 5 };
+enum { FILE_MAX = 256 << 20, CONTROL_VERSION = 6 };
 
 struct scenario control_scenario(const struct scenario *s) {
     struct scenario c = *s;
@@ -233,6 +235,7 @@ int control_read(const char *dir, struct control *ret, struct err *err) {
     if (j && json_get_i64(j, "v", 0) == CONTROL_VERSION) {
         *ret = (struct control){.cached = true,
                                 .step_ns = json_get_i64(j, "step_ns", 0),
+                                .pace_ns = json_get_i64(j, "pace_ns", 0),
                                 .first_step = json_get_i64(j, "first_step", -1),
                                 .last_step = json_get_i64(j, "last_step", -1),
                                 .told = json_get_bool(j, "told", false),
@@ -284,6 +287,7 @@ static void put_control(struct buf *out, const struct control *c) {
     json_put_string(&w, "model", c->model);
     json_put_string(&w, "label", c->label);
     json_put_i64(&w, "step_ns", c->step_ns);
+    json_put_i64(&w, "pace_ns", c->pace_ns);
     json_put_i64(&w, "first_step", c->first_step);
     json_put_i64(&w, "last_step", c->last_step);
     json_put_bool(&w, "told", c->told);
@@ -381,8 +385,10 @@ void control_take(const struct history *h, const struct rounds *rs, struct contr
     for (size_t i = 0; w && !*w->model && i < last->n; i++) /* another may print for all */
         if (*last->workers[i]->model)
             w = last->workers[i];
-    *ret = (struct control){
-        .step_ns = w ? median_step_ns(h, w->pid) : 0, .first_step = -1, .last_step = -1};
+    *ret = (struct control){.step_ns = w ? median_step_ns(h, w->pid) : 0,
+                            .pace_ns = goodput_pace_ns(rs),
+                            .first_step = -1,
+                            .last_step = -1};
     str_copy(ret->model, sizeof(ret->model), w ? w->model : "");
     take_times(h, rs, ret);
     take_saves(h, ret);

@@ -36,6 +36,8 @@ static void begin(struct engine *e) {
     json_put_string(w, "model", s->control->model);
     json_put_string(w, "label", s->control->label);
     json_put_i64(w, "step_ns", s->control->step_ns);
+    if (s->control->pace_ns)
+        json_put_i64(w, "pace_ns", s->control->pace_ns);
     if (s->control->last_step >= 0) {
         json_put_i64(w, "first_step", s->control->first_step);
         json_put_i64(w, "last_step", s->control->last_step);

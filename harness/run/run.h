@@ -12,6 +12,7 @@ struct control {
     char model[72];                /* 64 hex digits, "" when the job does not say */
     char label[64];                /* what the hash holds for, as the job says it */
     int64_t step_ns;               /* median of one worker's steps, 0: no steps */
+    int64_t pace_ns;               /* goodput_pace_ns: mean of all; 0: no two steps */
     int64_t first_step, last_step; /* that any worker told; -1: no steps */
     bool told;                     /* its steps can be held: the job itself sends them */
     int64_t start_ns, train_ns; /* begin to steady state, and from there to the last worker's end */

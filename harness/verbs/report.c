@@ -1,10 +1,14 @@
-/* Prints a report of a recorded run. */
-#include "base/str.h"
+/* Prints a report of a recorded run, or the curve of several. */
 #include "harness/judge/recording.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/printing.h"
+#include "reports/curve/curve.h"
 #include "reports/report.h"
 #include "harness/verbs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static const struct report *find(const char *name) {
     const char *names[32] = {0};
@@ -19,15 +23,61 @@ static const struct report *find(const char *name) {
     return found;
 }
 
+/* ---- several runs of a sweep ---- */
+
+static int read_runs(struct curve *c, const struct arguments *a) {
+    for (size_t i = 0; i < a->files_n; i++) {
+        struct recording *r = mem_new(struct recording);
+        BUF_FINI struct buf complaint = {0};
+        struct recording_source from = {.dir = a->files[i],
+                                        .programs = arguments_value(a, "--programs")};
+        bool read = recording_read(r, &from, &complaint) == 0;
+        if (read) {
+            curve_add(c, &r->run, a->files[i]);
+            recording_fini(r);
+        } else {
+            fprintf(stderr, "rankquake report: %s", buf_str(&complaint));
+        }
+        free(r);
+        if (!read)
+            return EXIT_USAGE_ERROR;
+    }
+    return 0;
+}
+
+static int render_curve(const struct arguments *a, const char *name) {
+    const struct curve_report *report = curve_report_find(name);
+    struct report_style style = report_style_of(stdout);
+    BUF_FINI struct buf text = {0};
+    struct curve c = {0};
+    struct err err = {0};
+    if (!report)
+        return verb_usage_error(
+            a->verb, "--to %s: several runs are drawn as html, markdown, svg or terminal", name);
+    int code = read_runs(&c, a);
+    if (code == 0 && curve_settle(&c, &err) < 0)
+        code = verb_usage_error(a->verb, "%s", err.msg);
+    if (code == 0) {
+        report->render(&c, &style, &text);
+        printing_put(stdout, buf_str(&text), text.len);
+    }
+    curve_fini(&c);
+    return code;
+}
+
+/* ---- one ---- */
+
 static int render(const struct arguments *a) {
     const char *name = arguments_value(a, "--to");
     struct recording r;
     BUF_FINI struct buf complaint = {0};
     struct err err = {0};
-    if (a->files_n != 1)
-        return verb_usage_error(a->verb, a->files_n ? "one directory at a time" : "which run?");
+    if (!a->files_n)
+        return verb_usage_error(a->verb, "which run?");
     if (arguments_value(a, "--programs") && arguments_value(a, "--no-programs"))
         return verb_usage_error(a->verb, "either --programs or --no-programs");
+    if (a->files_n > 1)
+        return render_curve(a, name ? name : "terminal");
     const struct report *report = find(name ? name : "terminal");
     if (!report)
         return EXIT_USAGE_ERROR;
@@ -46,12 +96,15 @@ static int render(const struct arguments *a) {
 
 const struct verb verb_report = {
     .name = "report",
-    .usage = "report DIR [--to REPORT] [--programs]",
-    .summary = "render a recorded run: for people, for programs, for a CI server",
+    .usage = "report DIR... [--to REPORT] [--programs]",
+    .summary =
+        "render a recorded run for people, programs or a CI server; several of a sweep as a curve",
     .example = "report runs/tour-1-20260105-093000 --to junit",
     .options =
         (const struct verb_option[]){
-            {"--to", "REPORT", "terminal (default), html, json, junit, svg; see list reports"},
+            {"--to", "REPORT",
+             "terminal (default), html, json, junit, svg; see list reports; of several runs "
+             "terminal, html, svg or markdown"},
             VERB_PROGRAMS,
             {0}},
     .run = render,

@@ -52,6 +52,29 @@ static void test_what_passed_by_the_word_of_the_job_is_told_below_the_headline(v
     }
 }
 
+/* It is a measure: told whether the scenario asks for it or not, and with whose word it is. */
+static void test_goodput_is_told_of_every_run(void **state) {
+    (void)state;
+    struct told t;
+    struct buf text = {0};
+    tell(&t, "worker-killed", none, "terminal", (struct report_style){0});
+    assert_says(&t,
+                "\ngoodput    64 %: 7 steps that count in 0.1 s, 0.1 s in the control run (events "
+                "of the job, stamped on receipt)\n");
+    verdict_text(&t.verdict, &text);
+    assert_non_null(strstr(buf_str(&text), "\"goodput\":{\"percent\":63.6"));
+    assert_non_null(strstr(buf_str(&text), "\"steps_from\":\"events\""));
+    forget(&t);
+    tell(&t, "worker-killed", none, "html", (struct report_style){0});
+    assert_says(&t, "<li><b>64<i>\u00a0%</i></b><span>goodput: 7 steps that count");
+    forget(&t);
+    tell(&t, "worker-killed", (const struct edit[]){{"\"control\",", NULL, NULL, NULL}, {0}},
+         "terminal", (struct report_style){0});
+    assert_null(strstr(buf_str(&t.text), "\ngoodput "));
+    forget(&t);
+    buf_fini(&text);
+}
+
 static void test_a_bad_run_begins_with_four_lines(void **state) {
     (void)state;
     struct told t;
@@ -279,6 +302,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_good_run_begins_with_its_name_and_ends_with_the_command),
         cmocka_unit_test(test_what_passed_by_the_word_of_the_job_is_told_below_the_headline),
+        cmocka_unit_test(test_goodput_is_told_of_every_run),
         cmocka_unit_test(test_a_bad_run_begins_with_four_lines),
         cmocka_unit_test(test_the_last_words_of_the_worker_that_failed_are_told),
         cmocka_unit_test(test_an_open_question_is_told_as_one),

@@ -156,6 +156,27 @@ static void test_a_fault_on_a_spare_ends_no_round(void **state) {
     forget(&s);
 }
 
+/* The worker that is deaf is ended by force, because another fault has ended the round. */
+static void test_what_only_hinders_a_worker_did_not_end_what_a_later_fault_ended(void **state) {
+    (void)state;
+    static const struct edit edits[] = {
+        {"\"steady\"", NULL, NULL,
+         "{\"t\":1045000000,\"source\":\"harness\",\"kind\":\"fault-in-force\",\"id\":\"deaf\","
+         "\"n\":1,\"fault\":\"x\",\"t0\":1045000000,\"effects\":[\"hinders-worker\"],"
+         "\"targets\":[{\"what\":\"worker\",\"name\":\"n0/0 (rank "
+         "0)\",\"node\":\"n0\",\"pid\":110}]}"},
+        {0}};
+    struct seen s;
+    see(&s, "worker-killed", edits);
+    const struct incident *deaf = incidents_find(&s.is, "deaf", 1);
+    assert_true(deaf->in_force && incident_has(deaf, EFFECT_HINDERS_WORKER));
+    assert_false(deaf->ended_round);
+    assert_int_equal(deaf->phase_ns[PHASE_DETECT], -1);
+    assert_int_equal(deaf->recover_ns, -1);
+    assert_true(incidents_find(&s.is, "kill", 1)->ended_round);
+    forget(&s);
+}
+
 static void test_the_normal_end_is_nobodys_fault(void **state) {
     (void)state;
     static const struct edit edits[] = {
@@ -208,6 +229,7 @@ int main(void) {
         cmocka_unit_test(test_without_steps_recovery_ends_with_the_last_start),
         cmocka_unit_test(test_a_fault_on_a_spare_ends_no_round),
         cmocka_unit_test(test_a_fault_strikes_only_who_had_the_pid_then),
+        cmocka_unit_test(test_what_only_hinders_a_worker_did_not_end_what_a_later_fault_ended),
         cmocka_unit_test(test_the_normal_end_is_nobodys_fault),
         cmocka_unit_test(test_what_did_not_come_in_force_struck_nothing),
     };

@@ -91,6 +91,15 @@ static bool nobody_has_a_rank(const struct trial *t, struct finding *f) {
     return true;
 }
 
+/* A job that tells no step may have trained, or may be no training at all. */
+static const char *what_control_did(const struct record *control) {
+    if (!control)
+        return "";
+    return record_i64(control, "step_ns", 0) > 0 || record_i64(control, "last_step", -1) >= 0
+               ? "the control run trained, and "
+               : "the control run ended well and told no step, and ";
+}
+
 static bool judge(const struct trial *t, struct finding *f) {
     const struct record *control = find(t->history, SOURCE_HARNESS, "control");
     const struct record *end = history_newest(t->history, SOURCE_HARNESS, "job-end");
@@ -117,8 +126,7 @@ static bool judge(const struct trial *t, struct finding *f) {
         return finding_fail(f, "Launcher: it is started on the nodes.", "an agent on every node",
                             "no agent was seen to start");
     return !never_began(t, f) && !nobody_has_a_rank(t, f) &&
-           finding_pass(f, control ? "the control run trained, and the job was started"
-                                   : "the job was started");
+           finding_pass(f, "%sthe job was started", what_control_did(control));
 }
 
 const struct check check_job_ran = {
