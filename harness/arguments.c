@@ -131,7 +131,8 @@ const char **arguments_sets(const struct arguments *a, struct arena *arena) {
     const char *launcher = arguments_value(a, "--launcher");
     const char *rootfs = arguments_value(a, "--rootfs");
     const char *isolation = arguments_value(a, "--isolation");
-    const char **v = arena_array(arena, const char *, a->options_n + 4);
+    const char *faults = arguments_value(a, "--max-concurrent-faults");
+    const char **v = arena_array(arena, const char *, a->options_n + 5);
     size_t n = 0;
     for (size_t i = 0; i < a->options_n; i++)
         if (str_eq(a->names[i], "--set"))
@@ -144,5 +145,7 @@ const char **arguments_sets(const struct arguments *a, struct arena *arena) {
         v[n++] = arena_printf(arena, "cluster.isolation=%s", isolation);
     if (rootfs)
         v[n++] = arena_printf(arena, "cluster.rootfs=%s", rootfs);
+    if (faults)
+        v[n++] = arena_printf(arena, "limits.faults=%s", faults);
     return v;
 }

@@ -482,6 +482,43 @@ static void check_lasting(struct checker *c, const struct planned_entry *pa) {
     }
 }
 
+/* What limits.fault would end before its time contradicts itself. */
+static void check_cap(struct checker *c, const struct planned_entry *pa) {
+    int64_t most_ns = c->s->limits.fault_ns;
+    const struct timeline_entry *a = pa->entry;
+    if (most_ns && a->for_ns > most_ns)
+        diagnostics_add(c->d, a->place, "for: %s would last %g s, and limits.fault allows %g s",
+                        a->id, (double)a->for_ns / 1e9, (double)most_ns / 1e9);
+}
+
+/* It ends with the run and no sooner, whatever happens. */
+static bool stays(const struct checker *c, const struct timeline_entry *a) {
+    const struct fault *f = c->plan->entries[a - c->s->timeline].fault;
+    if (!f || !fault_has(f, EFFECT_LASTING) || f->course || a->for_ns || a->until ||
+        c->s->limits.fault_ns)
+        return false;
+    for (size_t i = 0; i < c->s->timeline_n; i++)
+        if (!c->s->timeline[i].fault && &c->s->timeline[c->s->timeline[i].heal] == a)
+            return false;
+    return true;
+}
+
+/* How many are surely in force when this one's moment has come. */
+static void check_concurrent(struct checker *c, const struct timeline_entry *b) {
+    int most = c->s->limits.faults, before = 0;
+    const struct timeline_entry *one = NULL;
+    for (const struct timeline_entry *a = c->s->timeline; most && a < b; a++)
+        if (stays(c, a) && surely_follows(c->s, b, a)) {
+            before++;
+            one = a;
+        }
+    if (most && before >= most)
+        diagnostics_add(c->d, b->place,
+                        "%s would be one more than limits.faults allows (%d): %s lasts to the end "
+                        "of the run; give it a for or a heal",
+                        b->id, most, one->id);
+}
+
 /* Agents come back when their node is switched on, and by nothing else. */
 static void check_sticky(struct checker *c, const struct planned_entry *pa) {
     const struct timeline_entry *a = pa->entry;
@@ -554,6 +591,8 @@ void entries_make(struct plan *p, struct diagnostics *d) {
         if (!pa->fault)
             continue;
         bind_args(&c, pa, seed);
+        check_cap(&c, pa);
+        check_concurrent(&c, pa->entry);
         check_sticky(&c, pa);
         if (!has_target(&c, pa))
             continue;

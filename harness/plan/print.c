@@ -234,9 +234,14 @@ static void put_entry(const struct plan *p, const struct planned_entry *pa, stru
     if (needs)
         buf_printf(out, "      needs   %s\n", fault_needs_text(needs));
     buf_printf(out, "      undo    %s", pa->fault->undo ? pa->fault->undo : "nothing to undo");
+    int64_t most_ns = p->scenario->limits.fault_ns;
     if (a->for_ns) {
         buf_puts(out, ", after ");
         put_seconds(out, a->for_ns);
+    } else if (most_ns && fault_has(pa->fault, EFFECT_LASTING)) {
+        buf_puts(out, ", after ");
+        put_seconds(out, most_ns);
+        buf_puts(out, " at the latest (limits.fault)");
     }
     if (a->until) {
         buf_puts(out, "\n      until   ");

@@ -108,6 +108,9 @@ static void record_error(struct run_entry *a) {
 /* How it goes on from here by itself. */
 static void set_timers(struct run_entry *a) {
     int64_t for_ns = a->entry->for_ns ? a->entry->for_ns : a->course.lasts_ns;
+    int64_t most_ns = a->owner->engine->plan->scenario->limits.fault_ns;
+    if (most_ns && (!for_ns || for_ns > most_ns))
+        for_ns = most_ns;
     if (a->lasts && for_ns)
         loop_timer_at(a->until, clock_monotonic_ns() + for_ns);
     if (a->plan->fault->follow)
@@ -148,10 +151,26 @@ static int open_kept(struct run_entry *a, struct bound *b, int *ret, struct err 
     return 0;
 }
 
+static int recover(struct run_entry *a, struct bound *b, struct err *err) {
+    const struct fault *f = a->plan->fault;
+    if (f->where == FAULT_IN_NODE)
+        return node_recover(b->node, f, &b->target, &a->args, 0, err);
+    return f->recover(&b->target, &a->args, err);
+}
+
+/* Where it failed on one target it may be in force on another. */
+static void undo_all(struct run_entry *a) {
+    struct err err;
+    for (size_t i = 0; fault_has(a->plan->fault, EFFECT_LASTING) && i < a->bound_n; i++)
+        recover(a, &a->bound[i], &err);
+    entry_let_go(a);
+}
+
 static void finished(struct run_entry *a) {
     forget_empty(a);
     if (a->error[0]) {
         record_error(a);
+        undo_all(a);
         a->state = ENTRY_FAILED;
         a->again_n = 0;
     } else {
@@ -244,7 +263,29 @@ static size_t choose(struct run_entry *a, const struct planned_entry *pa,
     return n;
 }
 
+/* Of the others: what lasts, and what is being brought in force. */
+static int in_force_now(const struct run_entry *a) {
+    const struct timeline *t = a->owner;
+    int n = 0;
+    for (size_t i = 0; i < t->n; i++)
+        n += &t->entries[i] != a && (t->entries[i].lasts || t->entries[i].state == ENTRY_INJECTING);
+    return n;
+}
+
+static bool is_one_too_many(struct run_entry *a) {
+    int most = a->owner->engine->plan->scenario->limits.faults, n = most ? in_force_now(a) : 0;
+    if (!most || n < most)
+        return false;
+    entry_fail(a, arena_printf(&a->owner->engine->arena,
+                               "%d fault%s in force when its moment came, and limits.faults allows "
+                               "%d at once",
+                               n, n == 1 ? " was" : "s were", most));
+    return true;
+}
+
 static void strike(struct run_entry *a, const struct bound *found, size_t n) {
+    if (is_one_too_many(a))
+        return;
     loop_timer_off(a->within);
     a->bound = arena_array(&a->owner->engine->arena, struct bound, n);
     memcpy(a->bound, found, n * sizeof(*found));
@@ -354,13 +395,6 @@ void timeline_answer(struct engine *e, uint64_t token, const char *error) {
 }
 
 /* ---- the end of what lasts ---- */
-
-static int recover(struct run_entry *a, struct bound *b, struct err *err) {
-    const struct fault *f = a->plan->fault;
-    if (f->where == FAULT_IN_NODE)
-        return node_recover(b->node, f, &b->target, &a->args, 0, err);
-    return f->recover(&b->target, &a->args, err);
-}
 
 void entry_recover(struct run_entry *a) {
     if (!a->lasts)

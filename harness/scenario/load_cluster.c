@@ -138,6 +138,14 @@ const struct section section_limits = {
          .min = 1},
         {"grace", "a duration", "30s", "The end of the run, from the first agent that ends.",
          "grace: 10s", reader_duration, AT(grace_ns), .min = 1},
+        {"fault", "a duration", NULL,
+         "No fault lasts longer: one that has no end of its own by then is undone.", "fault: 30s",
+         reader_duration, AT(fault_ns), .min = 1},
+        {"faults", "a whole number", NULL,
+         "At most so many faults are in force at once. A timeline of which that can be seen is "
+         "refused; a fault whose moment comes while so many last does not fire, and the run is "
+         "inconclusive. --max-concurrent-faults overrides it.",
+         "faults: 1", reader_int, AT(faults), .min = 1, .max = 1000},
         {0},
     },
 };

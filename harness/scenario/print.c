@@ -301,6 +301,12 @@ static void put_limits(struct buf *b, const struct limits *l) {
         buf_printf(b, "%s%s: ", i ? ", " : "", v[i].key);
         put_duration(b, v[i].ns);
     }
+    if (l->fault_ns) {
+        buf_puts(b, ", fault: ");
+        put_duration(b, l->fault_ns);
+    }
+    if (l->faults)
+        buf_printf(b, ", faults: %d", l->faults);
     buf_puts(b, "}\n");
 }
 

@@ -102,6 +102,7 @@ const struct verb verb_plan = {
     .options =
         (const struct verb_option[]){
             {"--seed", "N", "draw with this seed instead of the scenario's"},
+            {"--max-concurrent-faults", "N", "plan for at most N faults in force at once"},
             {"--set", "KEY=VALUE", "plan as if the file said so, e.g. job.max_restarts=2"},
             {"--observe", "KIND=REGEX", "plan for this being read from what workers print"},
             {"--launcher", "LAUNCHER", "plan for this one: torchrun, a command or a template"},

@@ -59,6 +59,8 @@ static const struct verb_option options[] = {
     {"--jobs", "N", "N runs side by side; scenarios with bounds on times run alone"},
     {"--budget", "TIME",
      "run as many as fit into TIME (5m), fast ones first, and name what is left out"},
+    {"--max-concurrent-faults", "N",
+     "at most N faults in force at once (limits.faults); one more does not fire"},
     {"--set", "KEY=VALUE", "overrides a value of the file, job.max_restarts=2; may be repeated"},
     {"--tag", "TAG",
      "only scenarios with this tag, or with !TAG those without it; may be repeated"},
