@@ -4,6 +4,7 @@
 #include "harness/run/directory.h"
 #include "harness/run/token.h"
 
+#include <errno.h>
 #include <sys/eventfd.h>
 
 /* ---- cardboard ---- */
@@ -76,6 +77,19 @@ int observer_worker_pidfd(const struct observer *o, pid_t pid) {
     return o->dead[pid] ? -1 : o->alive_fd;
 }
 void observer_drain(struct observer *o) {
+}
+
+/* A node of cardboard has no clock, no control group and no connection. */
+int node_clock_witness(const struct node *n, struct clock_setting *ret_setting,
+                       struct clock_witness *ret) {
+    return -ENOENT;
+}
+const char *node_cgroup(const struct node *n, enum node_limit what) {
+    return NULL;
+}
+int node_connections(struct node *n, unsigned planes, uint64_t **ret, size_t *ret_n,
+                     struct err *err) {
+    return -ENOENT;
 }
 
 /* No process of a stage calls. */
