@@ -121,11 +121,13 @@ static void set_timers(struct run_entry *a) {
 
 /* What a fault keeps of a worker: one that has kept nothing after all leaves no empty file. */
 static void forget_empty(struct run_entry *a) {
-    const struct folder *run = a->owner->engine->spec->folder;
     for (size_t i = 0; i < a->bound_n; i++) {
         struct bound *b = &a->bound[i];
         struct stat st;
-        FILE_CLOSE int fd = b->kept ? folder_find(run, b->kept, NULL) : -1;
+        if (!b->kept)
+            continue;
+        const struct folder *run = a->owner->engine->spec->folder;
+        FILE_CLOSE int fd = folder_find(run, b->kept, NULL);
         if (fd < 0 || (fstat(fd, &st) == 0 && st.st_size > 0))
             continue;
         folder_unlink(run, b->kept);
@@ -135,10 +137,10 @@ static void forget_empty(struct run_entry *a) {
 
 /* 0 or a -errno; *ret stays where it keeps nothing. */
 static int open_kept(struct run_entry *a, struct bound *b, int *ret, struct err *err) {
-    const struct folder *run = a->owner->engine->spec->folder;
     const char *what = a->plan->fault->keeps ? a->plan->fault->keeps(&a->plan->args) : NULL;
     if (!what || !b->worker)
         return 0;
+    const struct folder *run = a->owner->engine->spec->folder;
     char *folder = arena_printf(&a->owner->engine->arena, "%ss", what);
     b->kept =
         arena_printf(&a->owner->engine->arena, "%s/%s-%d-%d.%s", folder, node_plan(b->node)->name,
@@ -158,10 +160,12 @@ static int recover(struct run_entry *a, struct bound *b, struct err *err) {
     return f->recover(&b->target, &a->args, err);
 }
 
-/* Where it failed on one target it may be in force on another. */
+/* Where it failed on one target it may be in force on another. Of a single one there is nothing to
+ * undo, and another entry may have done there what could not be done twice. */
 static void undo_all(struct run_entry *a) {
     struct err err;
-    for (size_t i = 0; fault_has(a->plan->fault, EFFECT_LASTING) && i < a->bound_n; i++)
+    bool lasts = fault_has(a->plan->fault, EFFECT_LASTING) && a->bound_n > 1;
+    for (size_t i = 0; lasts && i < a->bound_n; i++)
         recover(a, &a->bound[i], &err);
     entry_let_go(a);
 }

@@ -133,9 +133,11 @@ static void run_one(struct trying *t, int i) {
     struct plan *p;
     struct err err = {0};
     struct scenario *s = trying_load(t->files[i].file, NULL, t->seed, &p);
+    if (!s) {
+        skip(t, i, "the job's cluster cannot have it: stderr says why");
+        return;
+    }
     t->files[i].code = EXIT_BROKEN;
-    if (!s)
-        return; /* what was said is on stderr */
     if (plan_check_host(p, &err) != 0) {
         skip(t, i, err.msg);
     } else {

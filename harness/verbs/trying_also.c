@@ -22,6 +22,16 @@ static void add(struct trying *t, const struct fault *f) {
         t->faults[t->n++] = generate_also(&t->arena, &k);
 }
 
+/* A command says nothing of racks. */
+static bool takes_racks(const struct fault *f) {
+    return f->targets == TARGET_RACK;
+}
+
+static const struct fault *of_racks(const char *word) {
+    const struct fault *f = fault_find(word);
+    return f && takes_racks(f) ? f : NULL;
+}
+
 /* Of many at once those are left out that the five have. */
 static bool add_word(struct trying *t, const char *word) {
     bool known = false;
@@ -29,7 +39,7 @@ static bool add_word(struct trying *t, const char *word) {
         bool many = str_eq(word, "all") || str_eq(word, fault_family(faults[i]));
         bool named = str_eq(word, faults[i]->name);
         known |= many || named;
-        if (named || (many && !generate_has(faults[i]->name)))
+        if (named || (many && !generate_has(faults[i]->name) && !takes_racks(faults[i])))
             add(t, faults[i]);
     }
     return known;
@@ -76,9 +86,15 @@ int trying_also(struct trying *t, const char *const *also) {
     for (t->n = 0; t->n < GENERATE_FAULTS; t->n++)
         t->faults[t->n] = generate_faults[t->n];
     for (; *also; also++)
-        for (char **word = str_split(&t->arena, *also, ',', NULL); *word; word++)
+        for (char **word = str_split(&t->arena, *also, ',', NULL); *word; word++) {
+            if (of_racks(*word))
+                return verb_usage_error(&verb_try,
+                                        "--also: %s takes racks, of which a command says nothing: "
+                                        "write `rankquake init` and add cluster.racks",
+                                        *word);
             if (!add_word(t, *word))
                 return say_unknown(t, *word);
+        }
     size_t n = (size_t)t->n + 1; /* trying_saving may add one */
     t->costs = arena_array(&t->arena, struct generate_cost, n);
     t->files = arena_array(&t->arena, struct job, n);

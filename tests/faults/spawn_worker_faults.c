@@ -615,7 +615,7 @@ static void orphan_of_one_that_computes(void) {
 
 static void no_python(void) {
     struct target t = worker(do_poll);
-    CHECK(inject("worker-gil", &t, "", "") == -ENOTSUP);
+    CHECK(inject("worker-gil-hang", &t, "", "") == -ENOTSUP);
     CHECK(state_of(t.pid, t.pid) != 't');
     kill(t.pid, SIGKILL);
     waitpid(t.pid, NULL, 0);
@@ -646,7 +646,7 @@ static char hears(int wait_ms) {
 }
 
 static void nobody_runs_python(void) {
-    const struct fault *f = fault_find("worker-gil");
+    const struct fault *f = fault_find("worker-gil-hang");
     CHECK(pipe(asked) == 0);
     struct target t = worker(do_python);
     if (hears(30000) != 'b')

@@ -52,7 +52,7 @@ recorded 'an orphan' '"kind":"fault-recovered","id":"few"'
 recorded 'an orphan' '"kind":"fault-recovered","id":"orphan"'
 
 job 'fault: worker-processes, on: rank 0' 'exec ranktrain --steps=20'
-sed -i '/^limits:/i\  - {id: again, when: {after: it, step: 8}, fault: worker-processes, on: rank 0}\n  - {id: orphan, when: {after: it, step: 10}, fault: worker-orphan, on: rank 0}\n  - {id: gil, when: {after: it, step: 12}, fault: worker-gil, on: rank 0}' "$dir/job.yaml"
+sed -i '/^limits:/i\  - {id: again, when: {after: it, step: 8}, fault: worker-processes, on: rank 0}\n  - {id: orphan, when: {after: it, step: 10}, fault: worker-orphan, on: rank 0}\n  - {id: gil, when: {after: it, step: 12}, fault: worker-gil-hang, on: rank 0}' "$dir/job.yaml"
 runs 'a second filter' 2 "$dir/job.yaml"
 felt 'a second filter' it
 recorded 'a second filter' '"kind":"fault-failed","id":"again".*has had this fault already'
@@ -64,7 +64,7 @@ recorded 'the lock of a program in C' '"kind":"fault-failed","id":"gil".*it is n
 if command -v python3 >/dev/null; then
     runs 'a held lock' 0 scenarios/restart/interpreter-held.yaml
     felt 'a held lock' held
-    job 'fault: worker-gil, on: rank 0, for: 300ms' 'exec python3 scenarios/jobs/beating.py 20 alone'
+    job 'fault: worker-gil-hang, on: rank 0, for: 300ms' 'exec python3 scenarios/jobs/beating.py 20 alone'
     runs 'a lock that nobody waits for' 2 "$dir/job.yaml"
     said 'a lock that nobody waits for' 'its other threads, if it has any, were not seen to wait'
 fi

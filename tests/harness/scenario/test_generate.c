@@ -103,6 +103,9 @@ static void test_every_fault_makes_a_disaster_of_a_command(void **state) {
         struct scratch base;
         load_base(&t, &base);
         for (size_t k = 0; faults[k]; k++) {
+            /* A command has no racks, and no etcd. */
+            if (faults[k]->targets == TARGET_RACK || str_eq(faults[k]->name, "store-full"))
+                continue;
             const struct fault_args none = {0};
             int64_t lasts_ns = fault_course(faults[k], &none).lasts_ns;
             const struct generate_known known = {faults[k]->name, faults[k]->summary,

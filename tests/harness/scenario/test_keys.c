@@ -120,7 +120,8 @@ static void load_example(const char *prefix, const char *example) {
     if (str_starts(example, "probe: {")) /* of one that asks otherwise than by a command */
         prefix = str_starts(example, "probe: {served: {") ? "" : prefix;
     buf_printf(&set, "%s%.*s=%s", prefix, (int)(colon - example), example, colon + 2);
-    const char *const sets[] = {buf_str(&set), NULL};
+    const char *const sets[] = {
+        buf_str(&set), str_starts(example, "store_quota") ? "cluster.store=etcd" : NULL, NULL};
     struct scratch x;
     scratch_load_bytes(&x, base, strlen(base), sets);
     assert_string_equal(buf_str(&x.d.out), "");

@@ -37,7 +37,7 @@ static void test_a_suite_in_this_folder_names_files_of_this_folder(void **state)
     struct diagnostics d = {0};
     struct suite *u = suite_load("scenarios/smoke.yaml", &d);
     assert_non_null(u);
-    assert_int_equal(u->n, 12);
+    assert_int_equal(u->n, 13);
     for (size_t i = 0; i < u->n; i++) {
         assert_true(str_starts(u->files[i], "scenarios/"));
         assert_int_equal(access(u->files[i], R_OK), 0);
@@ -64,7 +64,8 @@ static bool same_run(const struct scenario *a, const struct scenario *b) {
 }
 
 /* One control run serves those that differ in nothing that it depends on. Where a worker hangs the
- * others wait for a shorter time, and in the two in which a node comes a step takes longer. */
+ * others wait for a shorter time, and in the two in which a node comes a step takes longer,
+ * and nine rounds are a job of their own. */
 static void test_the_scenarios_of_smoke_share_one_job(void **state) {
     (void)state;
     struct diagnostics d = {0};
@@ -80,8 +81,12 @@ static void test_the_scenarios_of_smoke_share_one_job(void **state) {
         assert_int_equal(s->cluster.nodes, first->cluster.nodes);
         assert_int_equal(s->job.min_nodes, first->job.min_nodes);
         assert_int_equal(s->job.max_nodes, first->job.max_nodes);
-        assert_int_equal(s->job.max_restarts, first->job.max_restarts);
         assert_int_equal(s->job.workers_per_node, first->job.workers_per_node);
+        if (s->job.max_restarts != first->job.max_restarts) {
+            others++;
+            scenario_free(s);
+            continue;
+        }
         for (size_t j = 0; word_of(first, j) || word_of(s, j); j++) {
             assert_true(word_of(first, j) && word_of(s, j));
             assert_string_equal(word_of(s, j), word_of(first, j));
@@ -89,7 +94,7 @@ static void test_the_scenarios_of_smoke_share_one_job(void **state) {
         others += !same_run(s, first);
         scenario_free(s);
     }
-    assert_int_equal(others, 3);
+    assert_int_equal(others, 4);
     scenario_free(first);
     diagnostics_fini(&of_first);
     suite_free(u);

@@ -17,8 +17,8 @@ static int recover(const struct target *t, const struct fault_args *a, struct er
     return keeper_stop(&keeper_gil, t->pid, err);
 }
 
-const struct fault fault_worker_gil = {
-    .name = "worker-gil",
+const struct fault fault_worker_gil_hang = {
+    .name = "worker-gil-hang",
     .summary = "a Python worker's interpreter lock is held: no thread of it runs Python any more",
     .effects = EFFECT_STOPS_WORKER | EFFECT_SILENT | EFFECT_LASTING,
     .targets = TARGET_WORKER,
@@ -28,7 +28,7 @@ const struct fault fault_worker_gil = {
     .params = (const struct fault_param[]){{0}},
     .undo = "its first thread gives the lock back and goes on where it stood, if it still lives",
     .blast = "heartbeats and watchdogs that are Python stand still, too; threads of libraries run",
-    .example = "{when: {step: 20}, fault: worker-gil, on: rank 1, for: 5s}",
+    .example = "{when: {step: 20}, fault: worker-gil-hang, on: rank 1, for: 5s}",
     .inject = inject,
     .recover = recover,
 };
