@@ -371,7 +371,8 @@ static void test_every_example_of_a_fault_can_be_planned(void **state) {
                    "job: {run: [a], workers_per_node: 2}\n"
                    "cluster: {nodes: 4, start: 3, racks: [[n0, n1], [n2, n3]], store: %s}\n"
                    "timeline:\n  - %s\n",
-                   str_eq(faults[i]->name, "store-full") ? "etcd" : "embedded", faults[i]->example);
+                   str_eq(faults[i]->name, "store-full") ? "etcd, store_quota_mb: 16" : "embedded",
+                   faults[i]->example);
         struct plan *p = make(&x, buf_str(&text));
         assert_string_equal(buf_str(&x.d.out), "");
         assert_ptr_equal(p->entries[0].fault, faults[i]);
