@@ -23,8 +23,10 @@ for fault in $faults; do
     explained "$fault" "^$fault: "
     example=$(sed -n 's/^ *example: //p' "$dir/said")
     [ -n "$example" ] || { fail "$fault has no example"; continue; }
+    store=
+    [ "$fault" = store-full ] && store=', store: etcd, store_quota_mb: 16'
     cat >"$dir/$fault.yaml" <<END
-cluster: {nodes: 4, start: 3}
+cluster: {nodes: 4, start: 3, racks: [[n0, n1], [n2, n3]]$store}
 job: {nnodes: "2:4", workers_per_node: 2, run: [ranktrain, --steps=120]}
 timeline:
   - $example
