@@ -6,13 +6,13 @@
 
 #include <signal.h>
 
-struct left {
+struct agent_leaving {
     pid_t pid;
     bool seen;
 };
 
 static void *begin(struct run_entry *a, struct bound *b) {
-    struct left *l = arena_new(&a->owner->engine->arena, struct left);
+    struct agent_leaving *l = arena_new(&a->owner->engine->arena, struct agent_leaving);
     l->pid = node_program_pid(b->node);
     return l;
 }
@@ -25,7 +25,7 @@ static bool is_leave(const struct run_entry *a, const struct record *r) {
 }
 
 static bool learn(struct run_entry *a, struct bound *b, const struct record *r) {
-    struct left *l = b->known[EVIDENCE_agent_left];
+    struct agent_leaving *l = b->known[EVIDENCE_agent_left];
     bool exit = record_is(r, "agent-exit") || record_is(r, "store-exit");
     if (!exit || r->source != SOURCE_KERNEL || r->pid != l->pid || !is_leave(a, r))
         return false;
@@ -34,7 +34,7 @@ static bool learn(struct run_entry *a, struct bound *b, const struct record *r) 
 }
 
 static bool felt(struct bound *b) {
-    const struct left *l = b->known[EVIDENCE_agent_left];
+    const struct agent_leaving *l = b->known[EVIDENCE_agent_left];
     return l->seen;
 }
 
