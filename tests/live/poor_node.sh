@@ -88,9 +88,4 @@ sed 's/on: rack 1/on: n1/' "$dir/job.yaml" >"$dir/node.yaml"
 [ $? = 64 ] || fail 'half of a rack: it was not refused'
 said 'half of a rack' 'it takes whole racks'
 
-# An agent that does not go when it is asked to is not taken for one that has left by what ends its node later.
-job 'fault: agent-hang, on: n1' "$trains"
-sed -i 's/^limits/  - {id: leave, when: {after: it}, fault: node-leave, on: n1}\n  - {id: off, when: {after: leave}, fault: node-kill, on: node of rank 1}\n&/' "$dir/job.yaml"
-runs 'a node that is killed before it leaves' 2 "$dir/job.yaml"
-recorded 'a node that is killed before it leaves' '"kind":"fault-unfelt","id":"leave".*not seen to end as one that leaves'
 exit $failed

@@ -67,7 +67,7 @@ BAD = [  # the schema must find them, and so does lint
     JOB + "cluster: {nodes: 0}\n",
     JOB + "cluster: {racks: [n0, n1]}\n",
     JOB + LINE % "when: {step: 5}, fault: node-kill, on: random of rack",
-    JOB + LINE % "when: {step: 5}, fault: node-kill, on: random of store",
+    JOB + LINE % "when: {step: 5}, fault: node-kill, on: random of storms",
     JOB + LINE % "when: {step: 5}, fault: node-kill, on: n1, sticky: rank",
     JOB + LINE % "when: {step: 5}, fault: net-partition, on: n1, until: {rond: 2}",
     JOB + "cluster: {store: etc}\n",
