@@ -7,20 +7,14 @@
 
 #include "base/str.h"
 #include "base/sys/clock.h"
-#include "base/sys/file.h"
 #include "harness/observe/leader.h"
-#include "harness/observe/question.h"
-#include "harness/run/token.h"
+#include "harness/run/store_question.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { ANSWER_MAX = 4096, STORES_MAX = 3 };
-
-static const int64_t WITHIN_NS = 3000000000;
+enum { STORES_MAX = 3 };
 
 struct inquiry_asked {
     struct inquiry *owner;
@@ -128,30 +122,13 @@ static void on_answer(void *arg, const struct question_answer *given) {
 static struct question *ask(struct inquiry_asked *a, struct err *err) {
     struct engine *e = a->owner->of->owner->engine;
     ARENA_FINI struct arena arena = {0};
-    struct target first = {.pidfd = -1};
     const char *addr = node_plan(a->node)->addr;
     const char *port = arena_printf(&arena, "%d", PLAN_STORE_PORT);
     const char *const coordinator[] = {
         "rankquake", "inquire", "coordinator", addr, port, e->plan->scenario->name, NULL};
     const char *const leader[] = {"rankquake", "inquire", "store-leader", addr, port, NULL};
-    if (e->plan->isolation != ISOLATION_PROCESSES)
-        node_target(a->node, &first);
-    struct question_place to = {first.pidfd, CLONE_NEWNET, "/", false};
-    FILE_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    const int fds[] = {null, -1, null};
     bool job = a->owner->of->entry->on.pick == PICK_COORDINATOR;
-    const struct question_spec spec = {.program = {.argv = job ? coordinator : leader,
-                                                   .envp = token_env(e, &arena),
-                                                   .file = "/proc/self/exe",
-                                                   .fds = fds,
-                                                   .keep = &to.pidfd,
-                                                   .keep_n = to.pidfd >= 0,
-                                                   .in_child = question_enter,
-                                                   .in_child_arg = &to},
-                                       .bytes_max = ANSWER_MAX,
-                                       .within_ns = WITHIN_NS};
-    struct question *q = question_ask(e->loop, &spec, on_answer, a, err);
-    return q;
+    return store_question_ask(e, a->node, job ? coordinator : leader, on_answer, a, err);
 }
 
 static void ask_all(struct inquiry *q) {

@@ -4,16 +4,7 @@
 #include "harness/run/engine.h"
 
 #include "base/str.h"
-#include "base/sys/file.h"
-#include "harness/observe/question.h"
-#include "harness/run/token.h"
-
-#include <fcntl.h>
-#include <sched.h>
-
-enum { ANSWER_MAX = 256 };
-
-static const int64_t WITHIN_NS = 3000000000;
+#include "harness/run/store_question.h"
 
 struct store_keys {
     struct question *open; /* NULL: none */
@@ -35,27 +26,11 @@ static void on_answer(void *arg, const struct question_answer *given) {
 
 static void ask(struct engine *e, struct node *n) {
     ARENA_FINI struct arena arena = {0};
-    struct target first = {.pidfd = -1};
     struct err err;
     const char *port = arena_printf(&arena, "%d", PLAN_STORE_PORT);
     const char *const argv[] = {
         "rankquake", "inquire", "keys", node_plan(n)->addr, port, e->plan->scenario->name, NULL};
-    if (e->plan->isolation != ISOLATION_PROCESSES)
-        node_target(n, &first);
-    struct question_place to = {first.pidfd, CLONE_NEWNET, "/", false};
-    FILE_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    const int fds[] = {null, -1, null};
-    const struct question_spec spec = {.program = {.argv = argv,
-                                                   .envp = token_env(e, &arena),
-                                                   .file = "/proc/self/exe",
-                                                   .fds = fds,
-                                                   .keep = &to.pidfd,
-                                                   .keep_n = to.pidfd >= 0,
-                                                   .in_child = question_enter,
-                                                   .in_child_arg = &to},
-                                       .bytes_max = ANSWER_MAX,
-                                       .within_ns = WITHIN_NS};
-    own(e, store_keys)->open = question_ask(e->loop, &spec, on_answer, e, &err);
+    own(e, store_keys)->open = store_question_ask(e, n, argv, on_answer, e, &err);
 }
 
 static void record(struct engine *e, const struct record *r) {

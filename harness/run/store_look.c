@@ -5,19 +5,11 @@
 
 #include "base/str.h"
 #include "base/sys/clock.h"
-#include "base/sys/file.h"
-#include "harness/observe/question.h"
+#include "harness/run/store_question.h"
 #include "harness/run/token.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
-#include <unistd.h>
-
-enum { ANSWER_MAX = 4096 };
-
-static const int64_t WITHIN_NS = 3000000000;
 
 struct store_look {
     struct run_entry *of;
@@ -75,7 +67,6 @@ static void on_answer(void *arg, const struct question_answer *given) {
 static struct question *ask(struct store_look *l, struct err *err) {
     struct engine *e = l->of->owner->engine;
     ARENA_FINI struct arena arena = {0};
-    struct target first = {.pidfd = -1};
     const struct target *t = &l->bound->target;
     const char *const argv[] = {"rankquake",
                                 "inquire",
@@ -86,22 +77,7 @@ static struct question *ask(struct store_look *l, struct err *err) {
                                 e->plan->scenario->name,
                                 arena_printf(&arena, "%" PRId64, t->store.number),
                                 NULL};
-    if (e->plan->isolation != ISOLATION_PROCESSES)
-        node_target(l->bound->node, &first);
-    struct question_place to = {first.pidfd, CLONE_NEWNET, "/", false};
-    FILE_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    const int fds[] = {null, -1, null};
-    const struct question_spec spec = {.program = {.argv = argv,
-                                                   .envp = token_env(e, &arena),
-                                                   .file = "/proc/self/exe",
-                                                   .fds = fds,
-                                                   .keep = &to.pidfd,
-                                                   .keep_n = to.pidfd >= 0,
-                                                   .in_child = question_enter,
-                                                   .in_child_arg = &to},
-                                       .bytes_max = ANSWER_MAX,
-                                       .within_ns = WITHIN_NS};
-    return question_ask(e->loop, &spec, on_answer, l, err);
+    return store_question_ask(e, l->bound->node, argv, on_answer, l, err);
 }
 
 static void begin(struct store_look *l) {
