@@ -38,6 +38,7 @@ enum fault_need {
      * and that a node has uptimes of its own (a time namespace). */
     FAULT_NEEDS_PRELOAD = 8,
     FAULT_NEEDS_UPTIME = 16,
+    FAULT_NEEDS_NAMES = 32, /* that nodes ask a name server for each other, on the wire */
 };
 
 /* What serves the store, in nodes that are there for it alone. */
@@ -49,7 +50,7 @@ struct fault_store {
 };
 
 struct fault_param {
-    /* type: int | string | bool | duration | groups ("n0,n1|n2", instead of a
+    /* type: int | string | bool | duration | nodes ("n0,n1") | groups ("n0,n1|n2", instead of a
      * target); default_text: NULL where there is none */
     const char *name, *type, *default_text, *text;
 };

@@ -64,6 +64,10 @@ int fault_needs_check(unsigned needs, struct err *err) {
         return err_say(err, -ENOTSUP,
                        "nodes that are processes of this host have its uptime; an own one comes "
                        "with nodes in namespaces");
+    if (needs & FAULT_NEEDS_NAMES)
+        return err_say(err, -ENOTSUP,
+                       "nodes that are processes of this host ask its own name server; one on the "
+                       "wire comes with nodes in namespaces");
     if (needs & FAULT_NEEDS_WIRE)
         return err_say(err, -ENOTSUP,
                        "there is no wire on which frames could be held back; it comes with nodes "
@@ -75,6 +79,8 @@ int fault_needs_check(unsigned needs, struct err *err) {
 }
 
 const char *fault_needs_text(unsigned needs) {
+    if (needs & FAULT_NEEDS_NAMES)
+        return "a name server on the wire, and so nodes in namespaces";
     if (needs & FAULT_NEEDS_WIRE)
         return "the wire, and so nodes in namespaces";
     if (needs & FAULT_NEEDS_UPTIME)

@@ -4,7 +4,9 @@
 #include "faults/fault.h"
 
 /* Those that only nodes in namespaces have. */
-enum { FAULT_NEEDS_OF_NAMESPACES = FAULT_NEEDS_WIRE | FAULT_NEEDS_UPTIME };
+enum {
+    FAULT_NEEDS_OF_NAMESPACES = FAULT_NEEDS_WIRE | FAULT_NEEDS_UPTIME | FAULT_NEEDS_NAMES,
+};
 
 /* Tries each of them. 0, or -ENOTSUP with the reason and what would fix it. */
 int fault_needs_check(unsigned needs, struct err *err);

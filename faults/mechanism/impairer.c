@@ -99,6 +99,24 @@ bool impairer_wants_packets(const struct impairer *m, int from, int to) {
     return false;
 }
 
+static bool is_about_name(const struct rule *r, int from, int named) {
+    const struct impairment *h = &r->it.how;
+    return r->it.group[from] == 0 && h->names &&
+           (named < 0 ? h->names_all : impairment_is_between(h, 0, r->it.group[named]));
+}
+
+enum names_fate impairer_names(const struct impairer *m, int from, int named, bool lies,
+                               uint32_t *ret_address) {
+    for (size_t i = 0; i < m->n; i++) {
+        const struct impairment *h = &m->rules[i]->it.how;
+        if (!is_about_name(m->rules[i], from, named) || (h->names == NAMES_WRONG && !lies))
+            continue;
+        *ret_address = (uint32_t)h->names_address;
+        return (enum names_fate)h->names;
+    }
+    return NAMES_RIGHT;
+}
+
 /* ---- one frame ---- */
 
 static bool draw(struct rule *r, int64_t ppm) {

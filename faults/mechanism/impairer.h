@@ -46,5 +46,10 @@ bool impairer_set(struct impairer *m, const struct impaired *list, size_t n, int
  * are on a cable: then what the sender left to the card must be done before. */
 bool impairer_touches(const struct impairer *m, int from, int to);
 bool impairer_wants_packets(const struct impairer *m, int from, int to);
+/* What the resolver does to a question of a port for the name of another one (-1: for a name that
+ * is no port's). lies: the question is one that can be answered wrongly, with *ret_address. The
+ * impairment that came first counts. */
+enum names_fate impairer_names(const struct impairer *m, int from, int named, bool lies,
+                               uint32_t *ret_address);
 /* Draws. */
 struct fate impairer_decide(struct impairer *m, const struct passage *p);

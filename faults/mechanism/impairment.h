@@ -49,7 +49,10 @@ extern const char *const plane_names[PLANES_N];
  *                    not one that answers who wants to connect
  *   flap_period_ns   of each such time nothing passes in the first flap_down_ns
  *   answers          so many answers of the store to transactions that it has applied are lost, each
- *                    with its connection; answers_to_all: to whatever it was asked */
+ *                    with its connection; answers_to_all: to whatever it was asked
+ *   names            enum names_fate: what the resolver answers the first group that asks for names
+ *                    of the others; names_address: that NAMES_WRONG gives, as a number; names_all:
+ *                    also for names that are no node's */
 #define IMPAIRMENT_NUMBERS(X)                                                                      \
     X(planes)                                                                                      \
     X(seed)                                                                                        \
@@ -81,7 +84,10 @@ extern const char *const plane_names[PLANES_N];
     X(flap_period_ns)                                                                              \
     X(flap_down_ns)                                                                                \
     X(answers)                                                                                     \
-    X(answers_to_all)
+    X(answers_to_all)                                                                              \
+    X(names)                                                                                       \
+    X(names_address)                                                                               \
+    X(names_all)
 
 /* Between two groups: both ways, only from the one named first, or only to it. */
 enum impairment_direction { DIRECTION_BOTH, DIRECTION_FROM, DIRECTION_TO };
@@ -90,6 +96,16 @@ enum impairment_direction { DIRECTION_BOTH, DIRECTION_FROM, DIRECTION_TO };
  * that is; or never earlier, and later by jitter_ns on average, a few by very much (Pareto's second
  * kind, of shape 3). */
 enum jitter_kind { JITTER_UNIFORM, JITTER_NORMAL, JITTER_PARETO };
+
+/* What becomes of a question for a name. */
+enum names_fate {
+    NAMES_RIGHT,
+    NAMES_SILENT,   /* no answer comes */
+    NAMES_UNKNOWN,  /* NXDOMAIN: there is no such name */
+    NAMES_SERVFAIL, /* the server cannot say */
+    NAMES_REFUSED,  /* it does not want to */
+    NAMES_WRONG,    /* another address */
+};
 
 struct impairment {
 #define X(name) int64_t name;
@@ -124,7 +140,9 @@ static inline bool impairment_is_between(const struct impairment *how, int g, in
     X(REFUSED, "refused_to", "refused connections")                                                \
     X(BLOCKED, "blocked_to", "dropped requests to connect")                                        \
     X(HUSHED, "hushed_to", "swallowed resets")                                                     \
-    X(ANSWER_LOST, "answers_lost_to", "dropped answers, and reset their connections")
+    X(ANSWER_LOST, "answers_lost_to", "dropped answers, and reset their connections")              \
+    X(NAME_FAILED, "names_failed_to", "did not say the address of a name")                         \
+    X(NAME_WRONG, "names_wrong_to", "said a wrong address of a name")
 
 enum impairment_deed {
 #define X(name, key, text) DEED_##name,

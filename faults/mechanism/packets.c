@@ -8,7 +8,7 @@
 #define VIRTIO_NET_HDR_GSO_UDP_L4 5
 #endif
 
-enum { PROTOCOL_TCP = 6, PROTOCOL_UDP = 17, TCP_HEADER = 20, IP_HEADER = 20 };
+enum { PROTOCOL_TCP = 6, PROTOCOL_UDP = 17, TCP_HEADER = 20, UDP_HEADER = 8, IP_HEADER = 20 };
 
 static unsigned be16(const unsigned char *p) {
     return (unsigned)p[0] << 8 | p[1];
@@ -129,23 +129,30 @@ void packets_flip(unsigned char *bytes, const struct frame *f, uint64_t bit, boo
         sum_transport(bytes, f);
 }
 
-size_t packets_reset(const unsigned char *bytes, const struct frame *f, bool back,
-                     unsigned char *buf) {
-    const unsigned char *ip = bytes + FRAME_ETHERNET, *tcp = bytes + f->transport;
-    unsigned char *to = buf + PACKETS_HEADER, *to_ip = to + FRAME_ETHERNET;
-    unsigned char *to_tcp = to_ip + IP_HEADER;
-    uint32_t spans = f->payload + !!(f->tcp_flags & TCP_SYN) + !!(f->tcp_flags & TCP_FIN);
-    memset(buf, 0, PACKETS_RESET_MAX);
+/* Ethernet and IP of a packet that answers a frame, or goes on in its place. */
+static void put_headers(const unsigned char *bytes, const struct frame *f, bool back, int protocol,
+                        size_t len, unsigned char *to) {
+    const unsigned char *ip = bytes + FRAME_ETHERNET;
+    unsigned char *to_ip = to + FRAME_ETHERNET;
     memcpy(to, back ? f->source : f->destination, 6);
     memcpy(to + 6, back ? f->destination : f->source, 6);
     memcpy(to + 12, bytes + 12, 2);
     to_ip[0] = 0x45;
-    put16(to_ip + 2, IP_HEADER + TCP_HEADER);
+    put16(to_ip + 2, (unsigned)(IP_HEADER + len));
     to_ip[8] = 64;
-    to_ip[9] = PROTOCOL_TCP;
+    to_ip[9] = (unsigned char)protocol;
     memcpy(to_ip + 12, ip + (back ? 16 : 12), 4);
     memcpy(to_ip + 16, ip + (back ? 12 : 16), 4);
     sum_ip(to_ip);
+}
+
+size_t packets_reset(const unsigned char *bytes, const struct frame *f, bool back,
+                     unsigned char *buf) {
+    const unsigned char *tcp = bytes + f->transport;
+    unsigned char *to = buf + PACKETS_HEADER, *to_tcp = to + FRAME_ETHERNET + IP_HEADER;
+    uint32_t spans = f->payload + !!(f->tcp_flags & TCP_SYN) + !!(f->tcp_flags & TCP_FIN);
+    memset(buf, 0, PACKETS_RESET_MAX);
+    put_headers(bytes, f, back, PROTOCOL_TCP, TCP_HEADER, to);
     memcpy(to_tcp, tcp + (back ? 2 : 0), 2);
     memcpy(to_tcp + 2, tcp + (back ? 0 : 2), 2);
     /* Each end takes it only with the number that it waits for, RFC 5961. */
@@ -158,4 +165,21 @@ size_t packets_reset(const unsigned char *bytes, const struct frame *f, bool bac
                                .end = FRAME_ETHERNET + IP_HEADER + TCP_HEADER};
     sum_transport(to, &made);
     return PACKETS_RESET_MAX;
+}
+
+size_t packets_datagram_back(const unsigned char *bytes, const struct frame *f,
+                             const unsigned char *payload, size_t len, unsigned char *buf) {
+    const unsigned char *udp = bytes + f->transport;
+    unsigned char *to = buf + PACKETS_HEADER, *to_udp = to + FRAME_ETHERNET + IP_HEADER;
+    memset(buf, 0, PACKETS_DATAGRAM);
+    put_headers(bytes, f, true, PROTOCOL_UDP, UDP_HEADER + len, to);
+    memcpy(to_udp, udp + 2, 2);
+    memcpy(to_udp + 2, udp, 2);
+    put16(to_udp + 4, (unsigned)(UDP_HEADER + len));
+    memcpy(to_udp + UDP_HEADER, payload, len);
+    const struct frame made = {.kind = FRAME_UDP,
+                               .transport = FRAME_ETHERNET + IP_HEADER,
+                               .end = FRAME_ETHERNET + IP_HEADER + UDP_HEADER + len};
+    sum_transport(to, &made);
+    return PACKETS_DATAGRAM + len;
 }

@@ -24,3 +24,9 @@ void packets_flip(unsigned char *bytes, const struct frame *f, uint64_t bit, boo
 enum { PACKETS_RESET_MAX = PACKETS_HEADER + 54 };
 size_t packets_reset(const unsigned char *bytes, const struct frame *f, bool back,
                      unsigned char *buf);
+
+/* Makes the datagram that answers this one of UDP, back to whom it is from. Returns the length of
+ * the message in buf, of PACKETS_DATAGRAM and `len` more bytes. */
+enum { PACKETS_DATAGRAM = PACKETS_HEADER + 42 };
+size_t packets_datagram_back(const unsigned char *bytes, const struct frame *f,
+                             const unsigned char *payload, size_t len, unsigned char *buf);

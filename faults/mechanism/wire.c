@@ -39,6 +39,7 @@ struct wire {
     struct wire_rules rules;
     struct impairer *impairer;
     struct delay_line *late;
+    struct resolver resolver;
     unsigned char message[PACKET_PORT_MAX], packet[PACKET_PORT_MAX];
 };
 
@@ -82,6 +83,10 @@ void wire_queue(struct wire *w, enum packet_queue queue) {
 
 struct wire_rules *wire_rules(struct wire *w) {
     return &w->rules;
+}
+
+struct resolver *wire_resolver(struct wire *w) {
+    return &w->resolver;
 }
 
 bool wire_impair(struct wire *w, const struct impaired *list, size_t n) {
@@ -193,6 +198,43 @@ static void reset(struct port *from, struct port *to, const struct passing *m,
     hand_over(to, &rst);
 }
 
+/* A question for a name. The counters are of who asks, to whose name it is. */
+static void ask_name(struct wire *w, struct port *from, const struct passing *m,
+                     const struct frame *f, const struct resolver_question *q) {
+    unsigned char made[RESOLVER_ANSWER_MAX];
+    uint32_t address = 0;
+    enum names_fate fate =
+        impairer_names(w->impairer, from->number, q->port, resolver_can_lie(q), &address);
+    if (fate != NAMES_RIGHT && q->port >= 0)
+        from->counters.done_to[fate == NAMES_WRONG ? DEED_NAME_WRONG : DEED_NAME_FAILED][q->port]++;
+    if (fate == NAMES_SILENT)
+        return;
+    struct passing answer = {.message = made};
+    answer.len =
+        resolver_answer(&w->resolver, m->message + PACKET_PORT_HEADER, f, q, fate, address, made);
+    if (answer.len)
+        hand_over(from, &answer);
+}
+
+/* Nothing of it is delayed, lost or cut: it is near to everybody, as a cache on the host would be. */
+static void meet_resolver(struct wire *w, struct port *from, const struct passing *m,
+                          const struct frame *f) {
+    unsigned char made[RESOLVER_ANSWER_MAX];
+    const unsigned char *bytes = m->message + PACKET_PORT_HEADER;
+    struct resolver_question q;
+    struct passing answer = {.message = made};
+    if (w->rules.silent[from->number])
+        from->counters.dropped_out++;
+    else if (resolver_reads(&w->resolver, bytes, f, &q))
+        ask_name(w, from, m, f, &q);
+    else if (f->kind == FRAME_ARP)
+        answer.len = resolver_arp(&w->resolver, bytes, made);
+    else if (f->kind == FRAME_TCP && !(f->tcp_flags & TCP_RST))
+        answer.len = packets_reset(bytes, f, true, made);
+    if (answer.len)
+        hand_over(from, &answer);
+}
+
 /* What the frame is changed to is written into `packet`; NULL: it is not changed. */
 static void meet_fate(struct wire *w, struct port *from, struct port *to, const struct passing *m,
                       unsigned char *packet) {
@@ -263,6 +305,10 @@ static void decide(struct wire *w, struct port *from, struct passing *m) {
     from->counters.bytes_out += m->len - PACKET_PORT_HEADER;
     if (f.kind == FRAME_TCP && m->plane == PLANE_DATA)
         from->counters.data_bytes_out += f.payload;
+    if (resolver_is_meant(&w->resolver, m->message + PACKET_PORT_HEADER, &f)) {
+        meet_resolver(w, from, m, &f);
+        return;
+    }
     if (!f.group) {
         struct port *to = port_of(w, f.destination);
         if (to && to != from)

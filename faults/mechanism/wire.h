@@ -12,6 +12,7 @@
 #include "base/sys/loop.h"
 #include "base/sys/packet_port.h"
 #include "faults/mechanism/impairer.h"
+#include "faults/mechanism/resolver.h"
 #include "faults/mechanism/wire_rules.h"
 
 struct wire;
@@ -36,6 +37,7 @@ struct wire *wire_new(struct loop *l, wire_gone_fn *gone, void *arg);
 struct wire *wire_free(struct wire *w); /* NULL is allowed; returns NULL. Removes no card. */
 void wire_queue(struct wire *w, enum packet_queue queue); /* of ports added from now on */
 struct wire_rules *wire_rules(struct wire *w);
+struct resolver *wire_resolver(struct wire *w); /* a host of its own, once it has an address */
 /* These impairments are in force from now on, and no others; false: there are too many. */
 bool wire_impair(struct wire *w, const struct impaired *list, size_t n);
 

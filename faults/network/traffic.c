@@ -44,8 +44,11 @@ int fault_planes(const struct fault_args *a, struct err *err) {
 }
 
 void fault_groups(const struct target *t, const struct fault_args *a, char *ret, size_t size) {
-    const char *groups = fault_arg(a, "groups", NULL);
-    snprintf(ret, size, groups ? "%s" : "%s|*", groups ? groups : t->name);
+    const char *groups = fault_arg(a, "groups", NULL), *names = fault_arg(a, "names", NULL);
+    if (groups)
+        snprintf(ret, size, "%s", groups);
+    else
+        snprintf(ret, size, "%s|%s", t->name, names ? names : "*");
 }
 
 static int direction_of(const struct fault_args *a, struct err *err) {

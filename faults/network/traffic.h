@@ -4,8 +4,8 @@
 
 #include "faults/arguments.h"
 
-/* Whom it is between, as groups for node_ops.part: what `groups` says, else the target and all
- * others. */
+/* Whom it is between, as groups for node_ops.part: what `groups` says, else the target and those
+ * that `names` says, else the target and all others. */
 enum { FAULT_GROUPS_MAX = 1024 };
 void fault_groups(const struct target *t, const struct fault_args *a, char *ret, size_t size);
 

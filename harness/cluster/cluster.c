@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 static const int64_t down_wait_ns = 10000000000;
+#define CLUSTER_LOCALHOST "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
 
 /* ---- processes of our own ---- */
 
@@ -64,9 +65,31 @@ int cluster_spawn(const char *verb, int clone_flags, struct process *ret, int *r
 
 /* ---- making ---- */
 
+static int write_text(const struct cluster *c, const char *name, const char *text,
+                      struct err *err) {
+    return folder_write(c->run, name, text, strlen(text), err);
+}
+
+/* Each node knows itself, and asks the name server for all others. */
+static int write_own_hosts(struct cluster *c, struct err *err) {
+    int r = 0;
+    for (size_t i = 0; i < c->plan->nodes_n && r == 0; i++) {
+        const struct plan_node *n = &c->plan->nodes[i];
+        char *name = mem_printf("scratch/hosts.%s", n->name);
+        char *text = mem_printf(CLUSTER_LOCALHOST "%s %s\n", n->addr, n->name);
+        r = write_text(c, name, text, err);
+        free(name);
+        free(text);
+    }
+    r = r ? r : write_text(c, "scratch/resolv.conf", "nameserver " PLAN_RESOLVER "\n", err);
+    return r ? r : write_text(c, "scratch/nsswitch.conf", "hosts: files dns\n", err);
+}
+
 static int write_hosts(struct cluster *c, struct err *err) {
     BUF_FINI struct buf text = {0};
-    buf_puts(&text, "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n");
+    if (plan_needs(c->plan) & FAULT_NEEDS_NAMES)
+        return write_own_hosts(c, err);
+    buf_puts(&text, CLUSTER_LOCALHOST);
     for (size_t i = 0; i < c->plan->nodes_n; i++)
         buf_printf(&text, "%s %s\n", c->plan->nodes[i].addr, c->plan->nodes[i].name);
     return folder_write(c->run, "scratch/hosts", text.data, text.len, err);
@@ -90,7 +113,6 @@ static int make_scratch(struct cluster *c, struct err *err) {
         return r;
     c->scratch = mem_printf("%s/scratch", c->dir);
     c->shared = mem_printf("%s/shared", c->scratch);
-    c->hosts = mem_printf("%s/hosts", c->scratch);
     if ((r = folder_remove(c->run, "scratch", err)) == 0)
         r = folder_make(c->run, "scratch/shared", 0777, err);
     return r ? r : write_hosts(c, err);
@@ -253,7 +275,6 @@ struct cluster *cluster_free(struct cluster *c) {
     texts_fini(&c->before);
     texts_fini(&c->cgroups);
     free(c->nodes);
-    free(c->hosts);
     free(c->shared);
     free(c->scratch);
     free(c->dir);

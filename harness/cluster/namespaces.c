@@ -56,11 +56,26 @@ static void put_seal(struct json_writer *w, const struct cluster *c) {
     json_end_object(w);
 }
 
+/* By what the node knows names: files of the scratch directory (write_hosts). */
+static void put_names(struct json_writer *w, const struct node *n) {
+    bool asks = plan_needs(n->cluster->plan) & FAULT_NEEDS_NAMES;
+    char *hosts =
+        mem_printf("%s/hosts%s%s", n->cluster->scratch, asks ? "." : "", asks ? n->plan->name : "");
+    char *resolv = mem_printf("%s/resolv.conf", n->cluster->scratch);
+    char *nsswitch = mem_printf("%s/nsswitch.conf", n->cluster->scratch);
+    json_put_string(w, "hosts", hosts);
+    json_put_string(w, "resolv", asks ? resolv : NULL);
+    json_put_string(w, "nsswitch", asks ? nsswitch : NULL);
+    free(hosts);
+    free(resolv);
+    free(nsswitch);
+}
+
 static void put_setup(const struct node *n, struct json_writer *w) {
     json_put_string(w, "isolation", "namespaces");
     if (!n->cluster->plan->scenario->cluster.privileged)
         put_seal(w, n->cluster);
-    json_put_string(w, "hosts", n->cluster->hosts);
+    put_names(w, n);
     json_put_strings(w, "keep", n->plan->rootfs ? NULL : texts_list(&n->cluster->keep));
     if (n->plan->rootfs)
         put_root(w, n);

@@ -54,22 +54,58 @@ static int make_dirs(const struct node_setup_names *dirs, struct err *err) {
     return 0;
 }
 
-/* The names of all nodes. Where /etc/hosts is a link it is the file behind it that is covered;
+/* A file of /etc becomes one of ours. Where it is a link it is the file behind it that is covered;
  * where the job of another node has made a link of ours, nothing is. */
-static int cover_hosts(const char *hosts, struct err *err) {
+static int cover_file(const char *covered, const char *with, struct err *err) {
     char path[PATH_MAX], source[64];
     struct folder root;
-    if (!realpath("/etc/hosts", path))
-        return err_say(err, -ENOENT, "/etc/hosts is missing on this host: touch /etc/hosts");
+    if (!realpath(covered, path))
+        return err_say(err, -ENOENT, "%s is missing on this host: touch %s", covered, covered);
     int r = folder_open(&root, "/", err);
     if (r)
         return r;
-    FILE_CLOSE int found = folder_find(&root, *hosts ? hosts + 1 : "", err);
+    FILE_CLOSE int found = folder_find(&root, *with ? with + 1 : "", err);
     folder_close(&root);
     if (found < 0)
         return found;
     snprintf(source, sizeof(source), "/proc/self/fd/%d", found);
     return mount_bind(source, path, err);
+}
+
+/* A file that a host may lack, or have as a link to what a node has for itself (/run): there it is
+ * made anew in the node's own /run, else in a layer over /etc. */
+static int own_file(const char *path, struct err *err) {
+    char to[PATH_MAX];
+    struct stat st;
+    if (stat(path, &st) == 0)
+        return 0;
+    ssize_t n = readlink(path, to, sizeof(to) - 1);
+    to[n > 0 ? n : 0] = '\0';
+    const char *run = strstr(to, "run/");
+    if (run && (run == to + 1 || (run > to && strncmp(to, "../", 3) == 0))) {
+        char at[PATH_MAX];
+        snprintf(at, sizeof(at), "/%s", run);
+        return mount_place(at, false, err);
+    }
+    int r = mount_layer("/etc", err);
+    if (r)
+        return r;
+    if (n > 0 && unlink(path) != 0)
+        return err_set(err, -errno, "put another file in the place of %s", path);
+    return mount_place(path, false, err);
+}
+
+/* The names of all nodes; where a fault is about names, those that a name server is asked for. */
+static int cover_names(const struct json *setup, struct err *err) {
+    const char *resolv = json_get_string(setup, "resolv", NULL);
+    int r = 0;
+    if (resolv) {
+        r = own_file("/etc/resolv.conf", err);
+        r = r ? r : own_file("/etc/nsswitch.conf", err);
+        r = r ? r : cover_file("/etc/resolv.conf", resolv, err);
+        r = r ? r : cover_file("/etc/nsswitch.conf", json_get_string(setup, "nsswitch", ""), err);
+    }
+    return r ? r : cover_file("/etc/hosts", json_get_string(setup, "hosts", ""), err);
 }
 
 /* IPv6 stays off on the card: nodes have IPv4 addresses, and its announcements would be counted as
@@ -101,7 +137,7 @@ static int setup_all(const struct json *setup, const struct node_setup_names *ke
     if ((r = mount_make_private(err)) ||
         (r = root ? node_root_enter(root, err) : mount_proc(err)) || (r = cover_all(keep, err)) ||
         (r = root ? node_root_furnish(root, err) : 0) || (r = make_dirs(dirs, err)) ||
-        (r = cover_hosts(json_get_string(setup, "hosts", ""), err)))
+        (r = cover_names(setup, err)))
         return r;
     if (sethostname(name, strlen(name)) != 0)
         return err_set(err, -errno, "set the host name %s", name);

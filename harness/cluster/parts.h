@@ -100,7 +100,7 @@ struct cluster {
     struct cluster_callbacks cb;
     void *arg;
     const struct folder *run; /* by which we write in there; the paths are for nodes and people */
-    char *dir, *scratch, *shared, *hosts;
+    char *dir, *scratch, *shared;
     struct texts keep;     /* paths of the host that must be seen in nodes */
     struct texts show;     /* the same for nodes that have a root file system of their own */
     struct texts writable; /* those that are the job's to write wherever they lie */

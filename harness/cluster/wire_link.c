@@ -194,6 +194,22 @@ static void on_end(void *arg, int fd, int what) {
     cluster_failed(c, &err);
 }
 
+/* The name server: its address, and the names of all nodes in the order of their ports. */
+static void put_resolver(const struct cluster *c, struct json_writer *w) {
+    json_object(w, "resolver");
+    json_put_string(w, "addr", PLAN_RESOLVER);
+    json_put_string(w, "mac", PLAN_RESOLVER_MAC);
+    json_array(w, "names");
+    for (size_t i = 0; i < c->nodes_n; i++) {
+        json_object(w, NULL);
+        json_put_string(w, "name", c->nodes[i]->plan->name);
+        json_put_string(w, "addr", c->nodes[i]->plan->addr);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    json_end_object(w);
+}
+
 int wire_link_start(struct cluster *c, struct err *err) {
     struct wire_link *l = &c->wire;
     struct wire_link_request r;
@@ -213,6 +229,8 @@ int wire_link_start(struct cluster *c, struct err *err) {
     json_put_i64(&r.w, "store_peer_port", c->sorting.store_peer_port);
     /* For tests, and for whoever suspects the queue. */
     json_put_bool(&r.w, "ring", str_eq(getenv("RANKQUAKE_WIRE"), "ring"));
+    if (plan_needs(c->plan) & FAULT_NEEDS_NAMES)
+        put_resolver(c, &r.w);
     return request_send(l, &r, NULL, 0, err);
 }
 

@@ -5,6 +5,7 @@
 #include "faults/mechanism/wire.h"
 #include "harness/cluster/channel.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -37,12 +38,42 @@ static void on_gone(void *arg, int port) {
     send_out(s);
 }
 
+static int parse_mac(const char *text, unsigned char ret[6], struct err *err) {
+    unsigned mac[6];
+    if (sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x", &mac[0], &mac[1], &mac[2], &mac[3], &mac[4],
+               &mac[5]) != 6)
+        return err_say(err, -EINVAL, "\"%s\" is no address of a card", text);
+    for (int i = 0; i < 6; i++)
+        ret[i] = (unsigned char)mac[i];
+    return 0;
+}
+
+static uint32_t address_of(const char *text) {
+    struct in_addr a;
+    return inet_pton(AF_INET, text, &a) == 1 ? ntohl(a.s_addr) : 0;
+}
+
+static int setup_resolver(struct wire_service *s, const struct json *j, struct err *err) {
+    struct resolver *r = wire_resolver(s->wire);
+    if (parse_mac(json_get_string(j, "mac", ""), r->mac, err) != 0)
+        return -EINVAL;
+    json_each(it, json_get(j, "names")) {
+        if (r->n == RESOLVER_NAMES_MAX)
+            break;
+        str_copy(r->names[r->n].name, RESOLVER_NAME_MAX, json_get_string(it, "name", ""));
+        r->names[r->n++].address = address_of(json_get_string(it, "addr", ""));
+    }
+    r->address = address_of(json_get_string(j, "addr", ""));
+    return 0;
+}
+
 static int do_setup(struct wire_service *s, struct message *m, struct err *err) {
     wire_rules(s->wire)->store_port = (uint16_t)json_get_i64(m->json, "store_port", 0);
     wire_rules(s->wire)->store_peer_port = (uint16_t)json_get_i64(m->json, "store_peer_port", 0);
     if (json_get_bool(m->json, "ring", false))
         wire_queue(s->wire, PACKET_QUEUE_RING);
-    return 0;
+    const struct json *resolver = json_get(m->json, "resolver");
+    return resolver ? setup_resolver(s, resolver, err) : 0;
 }
 
 /* Returns the number of a port, or a -errno. */
@@ -55,17 +86,14 @@ static int get_port(const struct json *j, const char *key, struct err *err) {
 }
 
 static int do_port(struct wire_service *s, struct message *m, struct err *err) {
-    unsigned mac[6];
     unsigned char bytes[6];
     int r, port = get_port(m->json, "port", err);
     if (port < 0)
         return port;
-    if (sscanf(json_get_string(m->json, "mac", ""), "%2x:%2x:%2x:%2x:%2x:%2x", &mac[0], &mac[1],
-               &mac[2], &mac[3], &mac[4], &mac[5]) != 6 ||
-        m->fds[0] < 0)
-        return err_say(err, -EINVAL, "a port needs an address and a network namespace");
-    for (int i = 0; i < 6; i++)
-        bytes[i] = (unsigned char)mac[i];
+    if (m->fds[0] < 0)
+        return err_say(err, -EINVAL, "a port needs a network namespace");
+    if ((r = parse_mac(json_get_string(m->json, "mac", ""), bytes, err)))
+        return r;
     r = wire_add_port(s->wire, port, bytes, m->fds[0], err);
     if (r)
         return r;

@@ -2,7 +2,8 @@
  * when its socket to the harness closes, and all network cards with it.
  *
  * Messages (channel.h); every request has an id, which comes back with the answer:
- *   setup {store_port, store_peer_port, ring}       ring: packet rings on any kernel
+ *   setup {store_port, store_peer_port, ring,       ring: packet rings on any kernel
+ *          resolver: {addr, mac, names:[{name, addr}]}}   a name server on the wire, by ports
  *   port {port, mac} with the node's network namespace     a card for the node, or a new one
  *   silence {port, on}     holds from the next frame on
  *   partitions {list:[{planes, groups:[a group or -1 for each port], delay_ns, jitter_ns, seed}]}

@@ -19,7 +19,8 @@
 #define DONE_TO                                                                                    \
     F("delayed_to", MAP), F("lost_to", MAP), F("duplicated_to", MAP), F("reordered_to", MAP),      \
         F("corrupted_to", MAP), F("throttled_to", MAP), F("oversize_to", MAP), F("reset_to", MAP), \
-        F("refused_to", MAP), F("blocked_to", MAP), F("hushed_to", MAP), F("answers_lost_to", MAP)
+        F("refused_to", MAP), F("blocked_to", MAP), F("hushed_to", MAP),                           \
+        F("answers_lost_to", MAP), F("names_failed_to", MAP), F("names_wrong_to", MAP)
 #define INHERITED                                                                                  \
     F("umask", INT), F("blocked", LIST), F("ignored", LIST), F("limits", MAP), F("nice", INT),     \
         F("policy", INT), F("oom_score_adj", INT), F("cgroup", TEXT)

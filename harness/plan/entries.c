@@ -82,12 +82,13 @@ static int node_number(const struct plan *p, const char *name) {
     return -1;
 }
 
-/* n0,n1|n2: two groups or more, and no node in two of them. */
-static void check_groups(struct checker *c, const struct pair *w) {
+/* n0,n1|n2: two groups or more, and no node in two of them. Of nodes: n0,n1. */
+static void check_groups(struct checker *c, const struct pair *w, const char *type) {
     size_t n;
-    char **groups = str_split(&c->plan->arena, w->value, '|', &n);
+    bool nodes = str_eq(type, "nodes");
+    char **groups = str_split(&c->plan->arena, w->value, nodes ? '\n' : '|', &n);
     bool *seen = arena_array(&c->plan->arena, bool, c->plan->nodes_n + 1);
-    if (n < 2)
+    if (n < 2 && !nodes)
         diagnostics_add(c->d, w->place, "%s: \"%s\" is one group; write two, as in n0,n1|n2",
                         w->key, w->value);
     for (; *groups; groups++)
@@ -95,9 +96,10 @@ static void check_groups(struct checker *c, const struct pair *w) {
             int i = node_number(c->plan, *name);
             if (i < 0 || seen[i])
                 diagnostics_add(c->d, w->place,
-                                i < 0 ? "%s: there is no node \"%s\"; write n0,n1|n2, without "
-                                        "blanks"
-                                      : "%s: %s is named twice",
+                                i >= 0  ? "%s: %s is named twice"
+                                : nodes ? "%s: there is no node \"%s\"; write n0,n1, without blanks"
+                                        : "%s: there is no node \"%s\"; write n0,n1|n2, without "
+                                          "blanks",
                                 w->key, *name);
             else
                 seen[i] = true;
@@ -121,8 +123,8 @@ static void bind_args(struct checker *c, struct planned_entry *pa, uint64_t seed
                             : str_eq(p->type, "bool") ? "true or false"
                                                       : "a duration such as 2s",
                             w->value);
-        else if (str_eq(p->type, "groups"))
-            check_groups(c, w);
+        else if (str_eq(p->type, "groups") || str_eq(p->type, "nodes"))
+            check_groups(c, w, p->type);
         v[i] = (struct fault_arg){w->key, w->value};
     }
     pa->args = (struct fault_args){v, a->with_n, seed};

@@ -9,6 +9,10 @@
 /* Where the store is met, whichever it is; etcd's members speak with each other at the next one. */
 enum { PLAN_STORE_PORT = 29400 };
 
+/* The name server of nodes that are namespaces, where a fault is about names (FAULT_NEEDS_NAMES). */
+#define PLAN_RESOLVER     "198.18.0.9"
+#define PLAN_RESOLVER_MAC "02:00:c6:12:00:09"
+
 struct plan_device {  /* an accelerator of this host */
     const char *uuid; /* "GPU-..." */
     const char *name;

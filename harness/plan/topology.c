@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* 198.18.0.0/15 is set aside for tests of networks (RFC 2544) and never routed. */
+/* PLAN_RESOLVER is 9. 198.18.0.0/15 is set aside for tests of networks (RFC 2544) and never routed. */
 enum { HOST_STORE = 2, HOST_FIRST_NODE = 10 };
 
 static void place_node(struct plan_node *n, unsigned char host) {

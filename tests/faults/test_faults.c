@@ -378,6 +378,8 @@ static const struct {
            {"net-delay", "jitter", "101ms"},
            {"net-delay", "planes", "date"},
            {"net-delay", "distribution", "bell"},
+           {"net-dns-fail", "answer", "formerr"},
+           {"net-dns-wrong", "address", "n0"},
            {"net-half-open", "quiet", "very"},
            {"net-half-open", "planes", "dates"},
            {"net-loss", "share", "101%"},

@@ -6,6 +6,8 @@
 #include "harness/run/evidence/links.h"
 
 #define EVIDENCE_IS_DONE(name, deed, says, says_not)                                               \
+    EVIDENCE_IS_DONE_SINCE(name, deed, links_begin, says, says_not)
+#define EVIDENCE_IS_DONE_SINCE(name, deed, begins, says, says_not)                                 \
     static bool learn(struct run_entry *a, struct bound *b, const struct record *r) {              \
         return links_learn(a, b->known[EVIDENCE_##name], r, impairment_deed_keys[DEED_##deed]);    \
     }                                                                                              \
@@ -20,7 +22,7 @@
         .absent = says_not,                                                                        \
         .by_wire = true,                                                                           \
         .counts = true,                                                                            \
-        .begin = links_begin,                                                                      \
+        .begin = begins,                                                                           \
         .learn = learn,                                                                            \
         .felt = felt,                                                                              \
         .put = put,                                                                                \

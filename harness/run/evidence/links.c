@@ -46,6 +46,13 @@ void *links_begin(struct run_entry *a, struct bound *b) {
     return l;
 }
 
+void *links_begin_one_way(struct run_entry *a, struct bound *b) {
+    struct links *l = links_begin(a, b);
+    if (l)
+        l->between.direction = DIRECTION_FROM;
+    return l;
+}
+
 /* The sender's place among the nodes; -1: the record is not about one. */
 static int sender_of(const struct run_entry *a, const struct record *r) {
     struct node **nodes = cluster_nodes(a->owner->engine->cluster);

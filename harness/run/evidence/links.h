@@ -11,6 +11,8 @@ bool links_counted(const struct record *r);
 /* `begin` of such a kind: its links, in the engine's arena; NULL: the groups cannot be had, and
  * then the fault does not come in force either. */
 void *links_begin(struct run_entry *a, struct bound *b);
+/* The same of what the first group alone does, or is done to it. */
+void *links_begin_one_way(struct run_entry *a, struct bound *b);
 /* Takes the counters of one sender, a map of receivers under this key; those that come first are
  * where it begins. False: the record has none. */
 bool links_learn(const struct run_entry *a, struct links *l, const struct record *r,
