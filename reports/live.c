@@ -103,8 +103,14 @@ static void tell_harness(struct live *l, const struct record *r) {
     if (record_is(r, "fault-in-force"))
         say(l, INK_DOUBT, "%s: %s%s", record_text(r, "id"), record_text(r, "fault"),
             buf_str(&where));
+    else if (record_is(r, "fault-recovered") && record_get(r, "error"))
+        say(l, INK_BAD, "%s could not be undone: %s", record_text(r, "id"),
+            record_text(r, "error"));
     else if (record_is(r, "fault-recovered"))
         say(l, INK_PLAIN, "%s is over", record_text(r, "id"));
+    else if (record_is(r, "dead-man"))
+        say(l, INK_BAD, "after %.0f s without a word from us, %s has undone what lasted there",
+            (double)record_i64(r, "silent_ns", 0) / 1e9, record_text(r, "who"));
     else if (record_is(r, "fault-failed"))
         say(l, INK_BAD, "%s could not be brought in force: %s", record_text(r, "id"),
             record_text(r, "error"));

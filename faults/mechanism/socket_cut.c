@@ -40,6 +40,13 @@ int socket_silence(int fd, bool on) {
     return setsockopt(fd, IPPROTO_IP, IP_MINTTL, &hops, sizeof(hops)) != 0 ? -errno : 0;
 }
 
+void socket_mend(int fd) {
+    int hops = 0;
+    socklen_t len = sizeof(hops);
+    if (getsockopt(fd, IPPROTO_IP, IP_MINTTL, &hops, &len) == 0 && hops == NO_HOP)
+        socket_silence(fd, false);
+}
+
 uint32_t socket_drops(int fd) {
     uint32_t info[SK_MEMINFO_VARS] = {0};
     socklen_t len = sizeof(info);

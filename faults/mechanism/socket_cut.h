@@ -17,6 +17,8 @@
 int socket_take(int pidfd, int fd);
 /* 0 or a -errno. */
 int socket_silence(int fd, bool on);
+/* Undoes it where it was done, and leaves every other socket alone. */
+void socket_mend(int fd);
 /* How many packets the kernel has dropped at this socket; 0 also when it does not tell. */
 uint32_t socket_drops(int fd);
 

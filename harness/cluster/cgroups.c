@@ -263,6 +263,50 @@ int cgroups_clear(const char *path) {
     return r;
 }
 
+/* ---- who is held to a limit is let go ---- */
+
+enum { ROUNDS_MAX = 1000 };
+
+static void write_to(const char *group, const char *file, const char *text) {
+    char *path = mem_printf("%s/%s", group, file);
+    file_write(path, text, strlen(text), NULL);
+    free(path);
+}
+
+/* Whoever comes to be meanwhile is moved in the next turn. */
+static int move_out(const char *group, const char *to) {
+    char *path = mem_printf("%s/cgroup.procs", group);
+    int r = 0, turn = 0;
+    for (bool any = true; any && r == 0 && turn < ROUNDS_MAX; turn++) {
+        BUF_FINI struct buf text = {0};
+        char *save = NULL;
+        any = false;
+        r = file_read(path, 1 << 20, &text, NULL);
+        if (r || !text.len)
+            break;
+        for (char *line = strtok_r(text.data, "\n", &save); line;
+             line = strtok_r(NULL, "\n", &save)) {
+            int moved = cgroups_put(to, (pid_t)atoi(line));
+            any = true;
+            r = moved && moved != -ESRCH ? moved : r;
+        }
+    }
+    free(path);
+    return r;
+}
+
+/* What is in the way of its own end, a limit of processes or of time, goes first. */
+static void open_up(const char *group) {
+    write_to(group, "cpu.cfs_quota_us", "-1");
+    write_to(group, "cpu.max", "max");
+}
+
+int cgroups_release(const char *path, const char *to) {
+    open_up(path);
+    int r = move_out(path, to);
+    return r ? r : cgroups_remove(path);
+}
+
 /* ---- of processes ---- */
 
 static void put_of(struct json_writer *w, struct texts *told, const char *own, char *its) {

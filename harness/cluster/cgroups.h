@@ -26,6 +26,9 @@ int cgroups_remove(const char *path);
 char *cgroups_own(const char *controller, bool *ret_unified);
 /* Puts the process into it. Returns 0 or a -errno; -ESRCH: it has ended. */
 int cgroups_put(const char *path, pid_t pid);
+/* Puts all that is in it there, whatever its limits are, and removes it. 0 or a -errno; -ENOENT: it
+ * is gone. */
+int cgroups_release(const char *path, const char *to);
 /* Kills all that is in it, and removes it. Returns 0 or a -errno. */
 int cgroups_clear(const char *path);
 

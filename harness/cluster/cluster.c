@@ -6,6 +6,7 @@
 #include "base/sys/file.h"
 #include "base/sys/namespace.h"
 #include "base/sys/signals.h"
+#include "harness/cluster/dead_man.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -166,7 +167,29 @@ struct cluster *cluster_new(const struct plan *p, const struct folder *dir, stru
     return c;
 }
 
+/* ---- a sign of life ---- */
+
+static void on_beat(void *arg, int64_t now_ns) {
+    struct cluster *c = arg;
+    for (size_t i = 0; i < c->nodes_n; i++)
+        if (c->nodes[i]->control >= 0)
+            node_beat(c->nodes[i]);
+    wire_link_beat(c);
+    node_limits_beat(c);
+    loop_timer_at(c->on_beat, now_ns + dead_man_beat_ns(c->plan->scenario->limits.dead_man_ns));
+}
+
+void cluster_healed(struct cluster *c, const char *who, const struct json *said) {
+    if (c->cb.healed && !c->going_down)
+        c->cb.healed(c->arg, who, json_get_i64(said, "silent_ns", 0), json_get(said, "undone"));
+}
+
+/* ---- up ---- */
+
 int cluster_up(struct cluster *c, struct err *err) {
+    c->on_beat = loop_timer(c->loop, on_beat, c);
+    if (c->plan->scenario->limits.dead_man_ns)
+        loop_timer_at(c->on_beat, 0);
     int r = c->isolation->begin(c, err);
     for (size_t i = 0; i < c->nodes_n && r == 0; i++)
         if (c->nodes[i]->plan->on_at_start)
@@ -223,6 +246,7 @@ static void finish(struct cluster *c) {
         texts_add(&left, "a cgroup of the harness's own, " CGROUPS_OF_NODES "%d-*", (int)getpid());
     c->layer = layer_end(c->layer);
     c->on_deadline = loop_source_free(c->on_deadline);
+    c->on_beat = loop_source_free(c->on_beat);
     look_for_left(c, &left);
     if (c->cb.down)
         c->cb.down(c->arg, texts_list(&left));
@@ -268,6 +292,7 @@ struct cluster *cluster_free(struct cluster *c) {
     partitions_free(c);
     layer_end(c->layer);
     loop_source_free(c->on_deadline);
+    loop_source_free(c->on_beat);
     texts_fini(&c->keep);
     texts_fini(&c->show);
     texts_fini(&c->writable);

@@ -64,8 +64,11 @@ struct cluster_callbacks {
      * for, on a file or by its name, and waits: true when it is to wait for node_pass. */
     bool (*called)(void *arg, struct node *n, const struct watched_call *call);
     void (*counters)(void *arg, struct node *n,
-                     const struct wire_counters *c);  /* to cluster_count */
-    void (*counted)(void *arg);                       /* after the last of them */
+                     const struct wire_counters *c); /* to cluster_count */
+    void (*counted)(void *arg);                      /* after the last of them */
+    /* We had said nothing for so long that what lasted was undone, on a node or on the wire (who):
+     * [{fault, name, error|null}], NULL where it is not told one by one. See dead_man.h. */
+    void (*healed)(void *arg, const char *who, int64_t silent_ns, const struct json *undone);
     void (*failed)(void *arg, const struct err *err); /* the harness or the host broke: once */
     /* All nodes are down and the wire has ended. left: what is still there, NULL-ended; empty: none
      */

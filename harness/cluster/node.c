@@ -95,8 +95,17 @@ static int say_setup(struct node *n, struct err *err) {
     calls_put(n, &w);
     json_put_i64(&w, "monotonic", n->uptime.monotonic_ns);
     json_put_i64(&w, "boottime", n->uptime.boottime_ns);
+    const struct limits *limits = &n->cluster->plan->scenario->limits;
+    json_put_i64(&w, "dead_man", limits->dead_man_ns);
+    json_put_i64(&w, "end", limits->dead_man_ns + limits->total_ns);
     n->cluster->isolation->put_setup(n, &w);
-    return say_send(n, &text, &w, NULL, 0, err);
+    return say_send(n, &text, &w, &n->clock, n->clock >= 0, err);
+}
+
+void node_beat(struct node *n) {
+    struct buf text = {0};
+    struct json_writer w = say(&text, "beat");
+    say_send(n, &text, &w, NULL, 0, NULL);
 }
 
 int node_say_net(struct node *n, struct err *err) {
@@ -271,6 +280,10 @@ static void on_injected(struct node *n, struct message *m) {
                                 json_get_string(m->json, "error", NULL));
 }
 
+static void on_healed(struct node *n, struct message *m) {
+    cluster_healed(n->cluster, n->plan->name, m->json);
+}
+
 static void on_broken(struct node *n, struct message *m) {
     struct err err;
     err_say(&err, -EIO, "%s", json_get_string(m->json, "error", "it broke"));
@@ -283,7 +296,8 @@ static void handle(struct node *n, struct message *m) {
         void (*fn)(struct node *n, struct message *m);
     } ops[] = {{"ready", on_ready},       {"net", on_net},         {"started", on_started},
                {"exited", on_exited},     {"failed", on_failed},   {"leftovers", on_leftovers},
-               {"injected", on_injected}, {"sockets", on_sockets}, {"broken", on_broken}};
+               {"injected", on_injected}, {"sockets", on_sockets}, {"healed", on_healed},
+               {"broken", on_broken}};
     const char *op = json_get_string(m->json, "op", "");
     for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
         if (str_eq(op, ops[i].op))

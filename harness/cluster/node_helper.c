@@ -7,9 +7,12 @@
 #include "base/sys/netlink.h"
 #include "base/sys/process.h"
 #include "base/sys/rights.h"
-#include "faults/fault.h"
 #include "faults/mechanism/call_watch.h"
+#include "faults/mechanism/clock_page.h"
+#include "faults/mechanism/tree.h"
 #include "harness/cluster/cluster.h"
+#include "harness/cluster/dead_man.h"
+#include "harness/cluster/node_faults.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,6 +40,9 @@ struct helper {
     bool settling;           /* the program has ended, its leftovers are not counted yet */
     struct loop_source *on_settle, *on_notice;
     const struct habitat *habitat;
+    struct node_faults faults;     /* in force */
+    struct dead_man *heals, *ends; /* of the harness: what lasts here, and the node */
+    int clock;                     /* the page of the node's wall clock; -1: it has none */
     struct buf out;
     struct json_writer w;
 };
@@ -60,6 +66,30 @@ static void answer_send(struct helper *h, const int *fds, size_t n) {
 static void broken(struct helper *h, const struct err *why) {
     json_put_string(answer(h, "broken"), "error", why->msg);
     answer_send(h, NULL, 0);
+    loop_stop(h->loop);
+}
+
+/* ---- a harness that says nothing ---- */
+
+/* The harness is there and says nothing: what lasts here is undone, while there is still a node. */
+static void on_silence(void *arg, int64_t silent_ns) {
+    struct helper *h = arg;
+    answer(h, "healed");
+    json_put_i64(&h->w, "silent_ns", silent_ns);
+    json_array(&h->w, "undone");
+    node_faults_undo(&h->faults, h->program.pidfd, &h->w);
+    json_end_array(&h->w);
+    if (h->clock >= 0)
+        clock_page_set(h->clock, NULL, NULL);
+    tree_signal(getpid(), SIGCONT); /* a harness that stops a node in turns may be stopped in one */
+    if (h->habitat && h->habitat->heal)
+        h->habitat->heal();
+    answer_send(h, NULL, 0);
+}
+
+/* It has said nothing for so long that no run is left: nobody would ever end this node. */
+static void on_long_silence(void *arg, int64_t silent_ns) {
+    struct helper *h = arg;
     loop_stop(h->loop);
 }
 
@@ -126,6 +156,11 @@ static void on_setup(struct helper *h, struct message *m) {
     h->habitat = habitat_of(json_get_string(m->json, "isolation", ""));
     h->privileged = json_get_bool(m->json, "privileged", false);
     take_watch(m->json, &h->watch);
+    h->clock = message_take_fd(m, 0);
+    h->heals =
+        dead_man_new(h->loop, h->control, json_get_i64(m->json, "dead_man", 0), on_silence, h);
+    h->ends =
+        dead_man_new(h->loop, h->control, json_get_i64(m->json, "end", 0), on_long_silence, h);
     if (h->habitat->setup(m->json, &err) != 0 || send_ready(h, &err) != 0)
         broken(h, &err);
     umask(callers);
@@ -299,41 +334,12 @@ static void on_child(void *arg, int signo) {
 
 /* ---- faults ---- */
 
-static struct fault_args args_of(struct message *m) {
-    const struct json *list = json_get(m->json, "args");
-    struct fault_arg *v = arena_array(&m->arena, struct fault_arg, (list ? list->length : 0) + 1);
-    struct fault_args a = {.v = v, .seed = (uint64_t)json_get_i64(m->json, "seed", 0)};
-    json_each(it, list) v[a.n++] = (struct fault_arg){it->key, json_string(it, "")};
-    return a;
-}
-
-static int run_fault(struct helper *h, struct message *m, struct err *err) {
-    const char *name = json_get_string(m->json, "fault", "");
-    const struct fault *f = fault_find(name);
-    if (!f || f->where != FAULT_IN_NODE)
-        return err_say(err, -ENOSYS, "%s is no fault that runs in a node", name);
-    struct target t = {.kind = (enum target_kind)json_get_i64(m->json, "kind", 0)};
-    str_copy(t.name, sizeof(t.name), json_get_string(m->json, "name", ""));
-    t.pidfd = t.kind == TARGET_NODE ? h->program.pidfd : m->fds[0];
-    t.pid = t.pidfd < 0 ? 0 : process_pid_of(t.pidfd);
-    t.keep = m->fds[1] < 0 ? 0 : m->fds[1];
-    const struct json *store = json_get(m->json, "store");
-    str_copy(t.store.address, sizeof(t.store.address), json_get_string(store, "address", ""));
-    t.store.port = (int)json_get_i64(store, "port", 0);
-    str_copy(t.store.token, sizeof(t.store.token), json_get_string(store, "token", ""));
-    t.store.number = json_get_i64(store, "number", 0);
-    struct fault_args a = args_of(m);
-    bool recover = json_get_bool(m->json, "recover", false);
-    if (recover && !f->recover)
-        return err_say(err, -ENOSYS, "%s has nothing to undo", name);
-    return recover ? f->recover(&t, &a, err) : f->inject(&t, &a, err);
-}
-
 static void on_fault(struct helper *h, struct message *m) {
     struct err err;
-    int r = run_fault(h, m, &err);
+    int64_t token = json_get_i64(m->json, "token", 0);
+    int r = node_faults_do(&h->faults, m, h->program.pidfd, &err);
     answer(h, "injected");
-    json_put_i64(&h->w, "token", json_get_i64(m->json, "token", 0));
+    json_put_i64(&h->w, "token", token);
     json_put_string(&h->w, "error", r ? err.msg : NULL);
     answer_send(h, NULL, 0);
 }
@@ -349,6 +355,7 @@ static void on_sockets(struct helper *h, struct message *m) {
 
 /* ---- the socket ---- */
 
+/* `beat` says nothing but that the harness is there, as all that it says does. */
 static void handle(struct helper *h, struct message *m) {
     static const struct {
         const char *op;
@@ -359,6 +366,8 @@ static void handle(struct helper *h, struct message *m) {
                {"fault", on_fault},
                {"sockets", on_sockets}};
     const char *op = json_get_string(m->json, "op", "");
+    dead_man_heard(h->heals);
+    dead_man_heard(h->ends);
     for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
         if (str_eq(op, ops[i].op))
             ops[i].fn(h, m);
@@ -377,7 +386,7 @@ static void on_message(void *arg, int fd, int what) {
 }
 
 int node_helper_run(int control, struct err *err) {
-    struct helper h = {.control = control, .program = PROCESS_NONE, .watched = -1};
+    struct helper h = {.control = control, .program = PROCESS_NONE, .watched = -1, .clock = -1};
     h.loop = loop_new(err);
     if (!h.loop)
         return err->code;
@@ -388,6 +397,10 @@ int node_helper_run(int control, struct err *err) {
     if (h.habitat && h.habitat->end)
         h.habitat->end();
     process_close(&h.program);
+    node_faults_fini(&h.faults);
+    dead_man_free(h.heals);
+    dead_man_free(h.ends);
+    file_close(&h.clock);
     buf_fini(&h.out);
     loop_free(h.loop);
     return r;

@@ -9,7 +9,9 @@
  *                   root: {dir, show:[path..], programs, libraries:[name=path..], name_servers,
  *                   home}, seal: {root, writable:[path..]}}
  *            or, for processes, setup {name, isolation, privileged, watch, calls, dir, addr, by_proc}
- *            each with {monotonic, boottime}: so many ns its uptime is ahead of the host's
+ *            each with {monotonic, boottime}: so many ns its uptime is ahead of the host's; with
+ *            {dead_man, end}: after so many ns of silence it undoes what lasts, or ends (dead_man.h);
+ *            and with the page of its wall clock, if it has one (clock_page.h)
  *            watch: the kinds of call of the program that are watched, as enum call_kind;
  *            calls: their numbers, of those that are watched besides
  *            by_proc: the job finds RANKQUAKE_EVENTS by way of the helper's /proc
@@ -25,6 +27,8 @@
  *            and the file of what it keeps
  *   helper   injected {token, error|null}
  *   harness  sockets {port, round}    helper  sockets {port, round, found}: see sockets.h
+ *   harness  beat {}                  nothing but a sign that it is there: see dead_man.h
+ *   helper   healed {silent_ns, undone:[{fault, name, error|null}..]}    it said nothing for too long
  *   helper   broken {error}: it cannot go on */
 #pragma once
 
@@ -65,6 +69,7 @@ struct habitat {
     void (*starting)(struct process_spawn *s, bool privileged);
     void (*put_sockets)(struct json_writer *w, uint16_t port);
     void (*put_leftovers)(struct json_writer *w);
+    void (*heal)(void); /* undoes what the harness does to its processes by itself. May be NULL */
     void (*end)(void); /* the socket has closed: what the kernel does not take along. May be NULL */
 };
 extern const struct habitat habitat_namespaces, habitat_processes;

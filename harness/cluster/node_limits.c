@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PERIOD_US = 20000, ROUNDS_MAX = 1000 };
+enum { PERIOD_US = 20000 };
 
 static const int64_t end_wait_ns = 5000000000;
 
@@ -39,13 +39,22 @@ static int64_t read_from(const char *group, const char *file) {
 
 /* ---- the keeper ---- */
 
-static int tell_keeper(struct cluster *c, const char *key, const char *path, struct err *err) {
+/* from: where those are at home who are put into it; may be NULL. */
+static int tell_keeper(struct cluster *c, const char *key, const char *path, const char *from,
+                       struct err *err) {
     BUF_FINI struct buf text = {0};
     struct json_writer w = {.out = &text};
     json_object(&w, NULL);
     json_put_string(&w, key, path);
+    json_put_string(&w, "from", from);
+    json_put_i64(&w, "dead_man", c->plan->scenario->limits.dead_man_ns);
     json_end_object(&w);
     return channel_send(c->keeper_control, &text, NULL, 0, err);
+}
+
+void node_limits_beat(struct cluster *c) {
+    if (c->keeper.pid)
+        tell_keeper(c, "beat", "", NULL, NULL);
 }
 
 static int start_keeper(struct cluster *c, struct err *err) {
@@ -102,8 +111,10 @@ static int make_group(struct node *n, enum node_limit what, bool *ret_unified, s
         mem_printf("%s/" CGROUPS_OF_NODES "%d-%llx-%s-%s", parent, (int)getpid(),
                    (unsigned long long)clock_monotonic_ns(), n->plan->name, controllers[what]);
     free(parent);
+    char *own = cgroups_own(controllers[what], ret_unified);
     int r = start_keeper(c, err);
-    r = r ? r : tell_keeper(c, "made", path, err);
+    r = r ? r : tell_keeper(c, "made", path, own, err);
+    free(own);
     if (r == 0 && mkdir(path, 0755) != 0)
         r = err_set(err, -ENOTSUP, "make the control group %s", path);
     if (r) {
@@ -194,46 +205,15 @@ int node_limit(struct node *n, enum node_limit what, int64_t value, struct err *
 
 /* ---- its end ---- */
 
-/* Whoever comes to be meanwhile is moved in the next turn. */
-static int move_out(const char *group, const char *to) {
-    char *path = mem_printf("%s/cgroup.procs", group);
-    int r = 0, turn = 0;
-    for (bool any = true; any && r == 0 && turn < ROUNDS_MAX; turn++) {
-        BUF_FINI struct buf text = {0};
-        char *save = NULL;
-        any = false;
-        r = file_read(path, 1 << 20, &text, NULL);
-        if (r || !text.len)
-            break;
-        for (char *line = strtok_r(text.data, "\n", &save); line;
-             line = strtok_r(NULL, "\n", &save)) {
-            int moved = cgroups_put(to, (pid_t)atoi(line));
-            any = true;
-            r = moved && moved != -ESRCH ? moved : r;
-        }
-    }
-    free(path);
-    return r;
-}
-
-/* What is in the way of its own end, a limit of processes or of time, goes first. */
-static void open_up(const char *group) {
-    write_to(group, "cpu.cfs_quota_us", "-1", NULL);
-    write_to(group, "cpu.max", "max", NULL);
-}
-
 int node_unlimit(struct node *n, enum node_limit what, struct err *err) {
     char *group = n->cgroups[what];
     bool unified;
     if (!group)
         return 0;
     char *own = cgroups_own(controllers[what], &unified);
-    open_up(group);
-    int r = own ? move_out(group, own) : -ENOENT;
-    if (r == 0)
-        r = cgroups_remove(group);
+    int r = own ? cgroups_release(group, own) : -ENOENT;
     if (r == 0 || r == -ENOENT)
-        tell_keeper(n->cluster, "gone", group, NULL); /* else it does what is left */
+        tell_keeper(n->cluster, "gone", group, NULL, NULL); /* else it does what is left */
     r = r == -ENOENT ? 0 : r;
     if (r)
         err_set(err, r, "take away the control group %s", group);

@@ -120,7 +120,7 @@ struct cluster {
     int keeper_control;
     struct layer *layer; /* NULL: what the job writes stays */
     bool has_failed, going_down, is_down;
-    struct loop_source *on_deadline;
+    struct loop_source *on_deadline, *on_beat;
 };
 
 /* Starts our own program as `VERB FD`, with one end of a channel; the other end, non-blocking, is
@@ -129,6 +129,8 @@ struct cluster {
 int cluster_spawn(const char *verb, int clone_flags, struct process *ret, int *ret_control,
                   struct err *err);
 void cluster_failed(struct cluster *c, const struct err *err);
+/* The harness had been silent for too long: what of the cluster has undone what lasted there. */
+void cluster_healed(struct cluster *c, const char *who, const struct json *said);
 /* A process of a node was in this cgroup. */
 void cluster_saw_cgroup(struct cluster *c, const char *path);
 /* Something has ended: goes on with cluster_down as far as it can. */
@@ -146,6 +148,7 @@ struct node *node_free(struct node *n);
 void node_kill(struct node *n);
 void node_failed(struct node *n, struct err *err);
 int node_say_net(struct node *n, struct err *err);  /* eth0 is there */
+void node_beat(struct node *n);                     /* says that we are there */
 void node_up(struct node *n);                       /* it is on: told to whom it concerns */
 void node_wired(struct node *n, const char *error); /* the wire's answer to wire_link_add_port */
 
@@ -168,6 +171,7 @@ int node_unlimit(struct node *n, enum node_limit what, struct err *err);
 void node_unlimit_all(struct node *n);
 /* Lifts all, and their keeper ends; -EBUSY: one of their cgroups stays. */
 int node_limits_end(struct cluster *c);
+void node_limits_beat(struct cluster *c);
 
 struct partition {
     struct list link;
@@ -192,3 +196,4 @@ int wire_link_silence(struct cluster *c, struct node *n, bool on, struct err *er
 int wire_link_partitions(struct cluster *c, struct err *err);
 void wire_link_bootstrap(struct cluster *c, uint16_t tcp_port);
 void wire_link_count(struct cluster *c);
+void wire_link_beat(struct cluster *c); /* says that we are there */

@@ -96,6 +96,8 @@ static void handle(struct cluster *c, const struct json *j) {
     } else if (n && str_eq(op, "gone")) {
         n->wired = false;
         cluster_settle(c);
+    } else if (str_eq(op, "healed")) {
+        cluster_healed(c, "the wire", j);
     } else if (str_eq(op, "count")) {
         on_counters(c, json_get(j, "ports"));
     }
@@ -221,6 +223,7 @@ int wire_link_start(struct cluster *c, struct err *err) {
     l->on_message = loop_fd(c->loop, l->fd, LOOP_READ, on_message, c);
     l->on_end = loop_fd(c->loop, l->process.pidfd, LOOP_READ, on_end, c);
     request_begin(l, &r, "setup");
+    json_put_i64(&r.w, "dead_man", c->plan->scenario->limits.dead_man_ns);
     enum store_kind store = c->plan->scenario->cluster.store;
     c->sorting.store_port = PLAN_STORE_PORT;
     if (store == STORE_ETCD || store == STORE_ETCD_3)
@@ -308,6 +311,14 @@ void wire_link_bootstrap(struct cluster *c, uint16_t tcp_port) {
     wire_rules_bootstrap(&c->sorting, tcp_port);
     request_begin(&c->wire, &r, "bootstrap");
     json_put_i64(&r.w, "tcp_port", tcp_port);
+    request_send(&c->wire, &r, NULL, 0, NULL);
+}
+
+void wire_link_beat(struct cluster *c) {
+    struct wire_link_request r;
+    if (c->wire.fd < 0)
+        return;
+    request_begin(&c->wire, &r, "beat");
     request_send(&c->wire, &r, NULL, 0, NULL);
 }
 

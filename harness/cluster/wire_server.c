@@ -4,6 +4,7 @@
 #include "base/sys/loop.h"
 #include "faults/mechanism/wire.h"
 #include "harness/cluster/channel.h"
+#include "harness/cluster/dead_man.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -14,6 +15,7 @@ struct wire_service {
     struct wire *wire;
     int control;
     int ports_n;
+    struct dead_man *heals;
     struct buf out;
     struct json_writer w;
 };
@@ -67,11 +69,23 @@ static int setup_resolver(struct wire_service *s, const struct json *j, struct e
     return 0;
 }
 
+/* All frames pass again, as they are. A node that has lost its power stays silent. */
+static void on_silence(void *arg, int64_t silent_ns) {
+    struct wire_service *s = arg;
+    wire_rules_clear(wire_rules(s->wire));
+    wire_impair(s->wire, NULL, 0);
+    begin(s, "healed");
+    json_put_i64(&s->w, "silent_ns", silent_ns);
+    send_out(s);
+}
+
 static int do_setup(struct wire_service *s, struct message *m, struct err *err) {
     wire_rules(s->wire)->store_port = (uint16_t)json_get_i64(m->json, "store_port", 0);
     wire_rules(s->wire)->store_peer_port = (uint16_t)json_get_i64(m->json, "store_peer_port", 0);
     if (json_get_bool(m->json, "ring", false))
         wire_queue(s->wire, PACKET_QUEUE_RING);
+    s->heals =
+        dead_man_new(s->loop, s->control, json_get_i64(m->json, "dead_man", 0), on_silence, s);
     const struct json *resolver = json_get(m->json, "resolver");
     return resolver ? setup_resolver(s, resolver, err) : 0;
 }
@@ -208,6 +222,9 @@ static void handle(struct wire_service *s, struct message *m) {
                {"partitions", do_partitions}, {"bootstrap", do_bootstrap}, {"count", do_count}};
     const char *op = json_get_string(m->json, "op", "");
     struct err err;
+    dead_man_heard(s->heals);
+    if (str_eq(op, "beat"))
+        return;
     for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
         if (!str_eq(op, ops[i].op))
             continue;
@@ -239,6 +256,7 @@ int wire_server_run(int control, struct err *err) {
     loop_fd(s.loop, control, LOOP_READ, on_message, &s);
     int r = loop_run(s.loop, err);
     wire_free(s.wire);
+    dead_man_free(s.heals);
     buf_fini(&s.out);
     loop_free(s.loop);
     return r;

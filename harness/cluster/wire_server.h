@@ -2,7 +2,7 @@
  * when its socket to the harness closes, and all network cards with it.
  *
  * Messages (channel.h); every request has an id, which comes back with the answer:
- *   setup {store_port, store_peer_port, ring,       ring: packet rings on any kernel
+ *   setup {store_port, store_peer_port, ring, dead_man,   ring: packet rings on any kernel
  *          resolver: {addr, mac, names:[{name, addr}]}}   a name server on the wire, by ports
  *   port {port, mac} with the node's network namespace     a card for the node, or a new one
  *   silence {port, on}     holds from the next frame on
@@ -12,8 +12,11 @@
  *   count {}               {ports:[{port, frames_in, ..., cut:[{to, frames}],
  *                          delayed: likewise}..]}
  *
+ *   beat {}                a sign that the harness is there, which has no answer: see dead_man.h
+ *
  * An answer is {id, op, port, error|null}. By itself it says gone {port}: the node's namespace has
- * ended. */
+ * ended; and healed {silent_ns}: the harness had said nothing for too long, and there are neither
+ * partitions nor impairments any more. */
 #pragma once
 
 #include "base/err.h"

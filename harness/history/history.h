@@ -20,7 +20,10 @@
  *             fault-in-force {id, n, fault, t0, ends_node, effects:[word..], targets:[{what:
  *             node|agent|worker|store, name, node, pid, rank?}]}   ends_node: it takes the node or
  *             its agent away; effects: what it does, in the words of faults/effect.h
- *             fault-failed {id, n, error}   fault-not-fired {id, why}   fault-recovered {id, n}
+ *             fault-failed {id, n, error}   fault-not-fired {id, why}   fault-recovered {id, n,
+ *             error?}   undone, or with error, perhaps not
+ *             dead-man {who, silent_ns, undone?:[{fault, name, error}]}   the harness had stood still
+ *             for so long (limits.dead_man) that this node, or "the wire", undid what lasted there
  *             fault-unfelt {id, n, on, why}   no evidence of it has come until the end
  *             quiet {ns, limit: stall|total, left_ns}   nothing has happened for so long; left
  *             until that limit

@@ -150,6 +150,7 @@ static void read_record(struct incidents *is, const struct record *r, const stru
         struct incident *i = incident_of(is, r);
         i->recovered = true;
         i->recovered_ns = r->t_ns;
+        i->unhealed = record_get(r, "error") ? record_text(r, "error") : NULL;
     } else if (harness && record_is(r, "fault-unfelt")) {
         incident_of(is, r)->unfelt = record_text(r, "why");
     } else if (record_is(r, "fault-evidence") && source_is_evidence(r->source)) {

@@ -46,7 +46,8 @@ struct incident {
     const char *id, *fault;
     int n; /* which firing of its entry, from 1 */
     bool fired, in_force, recovered;
-    const char *failed; /* why it could not be brought in force, NULL */
+    const char *failed;   /* why it could not be brought in force, NULL */
+    const char *unhealed; /* recovered, and yet: why it could not be undone, NULL */
     int64_t fired_ns, t0_ns, recovered_ns, lag_ns;
     int64_t step; /* of the event it fired at, -1 */
     int64_t done; /* steps its round had done by then, where nobody was held at that one; -1 */

@@ -56,7 +56,10 @@ struct run_entry {
     bool overdue;            /* it is to be undone once that has been read */
     struct inquiry *inquiry; /* while it is asking */
     bool felt;               /* evidence of the newest firing is in */
-    bool lasts;              /* in force and to be recovered */
+    int undone;              /* how often it was undone */
+    bool undoing;            /* it is, and not all have said so */
+    char undo_error[200];
+    bool lasts; /* in force and to be recovered */
     char error[200];
     struct loop_source *time, *plus, *within, *until, *next, *follow;
 };
@@ -90,9 +93,11 @@ void entry_come_again(struct run_entry *a); /* the next of its times, if its tar
 void entry_inject(struct run_entry *a);     /* into all that it strikes */
 void entry_answered(struct run_entry *a, const char *error);
 void entry_told(struct run_entry *a, const char *node,
-                const char *why); /* whom it means; NULL: nobody */
-void entry_recover(struct run_entry *a);
-void entry_let_go(struct run_entry *a); /* of what it holds for its end */
+                const char *why);        /* whom it means; NULL: nobody */
+void entry_recover(struct run_entry *a); /* what lasts; the record follows when it is undone */
+void entry_undone(struct run_entry *a);  /* what is being undone is so, or taken for it */
+void entry_node_gone(struct run_entry *a, const char *node); /* no answer comes from there */
+void entry_let_go(struct run_entry *a);                      /* of what it holds for its end */
 
 /* evidence.c */
 void evidence_begin(struct run_entry *a); /* it is about to be brought in force */

@@ -153,10 +153,22 @@ static int open_kept(struct run_entry *a, struct bound *b, int *ret, struct err 
     return 0;
 }
 
-static int recover(struct run_entry *a, struct bound *b, struct err *err) {
+/* A token says which entry an answer is for, and whether it is about the end of a fault: of the how
+ * manyeth, as the answer to an earlier one may come later. */
+enum { TOKEN_TAG_BITS = 20, TOKEN_TAG_MASK = (1 << TOKEN_TAG_BITS) - 1 };
+
+static uint64_t token_of(const struct run_entry *a) {
+    return (uint64_t)a->tag;
+}
+
+static uint64_t undo_token_of(const struct run_entry *a) {
+    return (uint64_t)a->undone << TOKEN_TAG_BITS | (uint64_t)a->tag;
+}
+
+static int recover(struct run_entry *a, struct bound *b, uint64_t token, struct err *err) {
     const struct fault *f = a->plan->fault;
     if (f->where == FAULT_IN_NODE)
-        return node_recover(b->node, f, &b->target, &a->args, 0, err);
+        return node_recover(b->node, f, &b->target, &a->args, token, err);
     return f->recover(&b->target, &a->args, err);
 }
 
@@ -166,7 +178,7 @@ static void undo_all(struct run_entry *a) {
     struct err err;
     bool lasts = fault_has(a->plan->fault, EFFECT_LASTING) && a->bound_n > 1;
     for (size_t i = 0; lasts && i < a->bound_n; i++)
-        recover(a, &a->bound[i], &err);
+        recover(a, &a->bound[i], 0, &err);
     entry_let_go(a);
 }
 
@@ -193,10 +205,6 @@ void entry_answered(struct run_entry *a, const char *error) {
         str_copy(a->error, sizeof(a->error), error);
     if (a->state == ENTRY_INJECTING && ++a->answers >= a->bound_n)
         finished(a);
-}
-
-static uint64_t token_of(const struct run_entry *a) {
-    return (uint64_t)a->tag;
 }
 
 static void inject(struct run_entry *a, struct bound *b) {
@@ -290,6 +298,7 @@ static bool is_one_too_many(struct run_entry *a) {
 static void strike(struct run_entry *a, const struct bound *found, size_t n) {
     if (is_one_too_many(a))
         return;
+    entry_undone(a);
     loop_timer_off(a->within);
     a->bound = arena_array(&a->owner->engine->arena, struct bound, n);
     memcpy(a->bound, found, n * sizeof(*found));
@@ -392,13 +401,36 @@ void entry_come_again(struct run_entry *a) {
     strike(a, found, a->bound_n);
 }
 
-void timeline_answer(struct engine *e, uint64_t token, const char *error) {
-    struct timeline *t = own(e, timeline);
-    if (token >= 1 && token <= t->n)
-        entry_answered(&t->entries[token - 1], error);
+/* ---- the end of what lasts ---- */
+
+/* It is undone, or nobody will say any more whether it is. */
+void entry_undone(struct run_entry *a) {
+    if (!a->undoing)
+        return;
+    a->undoing = false;
+    for (size_t i = 0; i < a->bound_n; i++)
+        a->bound[i].undoing = false;
+    entry_let_go(a);
+    struct json_writer *w = entry_record(a, SOURCE_HARNESS, "fault-recovered");
+    if (a->undo_error[0])
+        json_put_string(w, "error", a->undo_error);
+    engine_recorded(a->owner->engine);
 }
 
-/* ---- the end of what lasts ---- */
+static void look_undone(struct run_entry *a) {
+    for (size_t i = 0; i < a->bound_n; i++)
+        if (a->bound[i].undoing)
+            return;
+    entry_undone(a);
+}
+
+static void undo(struct run_entry *a, struct bound *b) {
+    struct err err;
+    int r = recover(a, b, undo_token_of(a), &err);
+    b->undoing = r == 0 && a->plan->fault->where == FAULT_IN_NODE;
+    if (r < 0 && r != -ESRCH) /* a node that is off, a worker that has ended: undone as well */
+        str_copy(a->undo_error, sizeof(a->undo_error), err.msg);
+}
 
 void entry_recover(struct run_entry *a) {
     if (!a->lasts)
@@ -408,17 +440,46 @@ void entry_recover(struct run_entry *a) {
     evidence_end(a);
     if (a->owner->finished && fault_returns_node(a->plan->fault))
         return; /* it stays off, as all nodes are about to be */
-    struct err err = {0}, why;
-    for (size_t i = 0; i < a->bound_n; i++) {
-        int r = recover(a, &a->bound[i], &why);
-        if (r < 0 && r != -ESRCH) /* a node that is off, a worker that has ended: undone as well */
-            err = why;
-    }
-    entry_let_go(a);
+    a->undoing = true;
+    a->undone++;
+    a->undo_error[0] = '\0';
+    for (size_t i = 0; i < a->bound_n; i++)
+        undo(a, &a->bound[i]);
     if (a->end)
         entry_rest(a->end);
-    struct json_writer *w = entry_record(a, SOURCE_HARNESS, "fault-recovered");
-    if (err.code)
-        json_put_string(w, "error", err.msg);
-    engine_recorded(a->owner->engine);
+    look_undone(a);
+}
+
+/* Each node answers once for each of its own, in the order in which it was told. */
+static void undo_answered(struct run_entry *a, const struct node *n, const char *error) {
+    for (size_t i = 0; i < a->bound_n; i++) {
+        struct bound *b = &a->bound[i];
+        if (b->node != n || !b->undoing)
+            continue;
+        b->undoing = false;
+        break;
+    }
+    if (error)
+        str_copy(a->undo_error, sizeof(a->undo_error), error);
+    look_undone(a);
+}
+
+void entry_node_gone(struct run_entry *a, const char *node) {
+    for (size_t i = 0; a->undoing && i < a->bound_n; i++)
+        if (str_eq(node_plan(a->bound[i].node)->name, node))
+            a->bound[i].undoing = false;
+    if (a->undoing)
+        look_undone(a);
+}
+
+void timeline_answer(struct engine *e, struct node *n, uint64_t token, const char *error) {
+    struct timeline *t = own(e, timeline);
+    uint64_t tag = token & TOKEN_TAG_MASK, undone = token >> TOKEN_TAG_BITS;
+    if (tag < 1 || tag > t->n)
+        return;
+    struct run_entry *a = &t->entries[tag - 1];
+    if (!undone)
+        entry_answered(a, error);
+    else if (a->undoing && undone == (uint64_t)a->undone)
+        undo_answered(a, n, error);
 }

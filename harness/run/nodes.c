@@ -191,7 +191,20 @@ static void on_sockets(void *arg, struct node *n, uint16_t port, int round,
 }
 
 static void on_injected(void *arg, struct node *n, uint64_t token, const char *error) {
-    timeline_answer(arg, token, error);
+    timeline_answer(arg, n, token, error);
+}
+
+/* We were stopped, or stuck, for longer than limits.dead_man. What part of the cluster has undone is
+ * not in force any more, and nothing else shall be. */
+static void on_healed(void *arg, const char *who, int64_t silent_ns, const struct json *undone) {
+    struct engine *e = arg;
+    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "dead-man");
+    json_put_string(w, "who", who);
+    json_put_i64(w, "silent_ns", silent_ns);
+    if (undone)
+        json_put_tree(w, "undone", undone);
+    engine_recorded(e);
+    timeline_heal_all(e);
 }
 
 static bool on_called(void *arg, struct node *n, const struct watched_call *c) {
@@ -217,6 +230,7 @@ static const struct cluster_callbacks callbacks = {
     .leftovers = on_leftovers,
     .sockets = on_sockets,
     .injected = on_injected,
+    .healed = on_healed,
     .called = on_called,
     .counters = counting_counters,
     .counted = counting_counted,

@@ -12,8 +12,9 @@ struct bound {
     const struct worker *worker; /* NULL: a node or an agent */
     int64_t exit_ns; /* seen to end (switched on: to start) since the fault fired; 0: not yet */
     void *known[EVIDENCES_N]; /* what each kind of evidence keeps, in the engine's arena */
-    int kept_pidfd;           /* ours, 0: none */
-    const char *kept;         /* what the fault keeps, in the run's directory; NULL: nothing */
+    bool undoing;     /* it was told to end what it has of the fault, and has not answered */
+    int kept_pidfd;   /* ours, 0: none */
+    const char *kept; /* what the fault keeps, in the run's directory; NULL: nothing */
 };
 
 /* The plan's arguments; those of a shape with its groups, drawn among the nodes that are on. -ENOENT:

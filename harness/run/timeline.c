@@ -162,6 +162,8 @@ static void record(struct engine *e, const struct record *r) {
     t->steps_seen |= record_is(r, "step");
     for (size_t i = 0; i < t->n; i++) {
         struct run_entry *a = &t->entries[i];
+        if (record_is(r, "node-down"))
+            entry_node_gone(a, r->node);
         entry_seen(a, r);
         if (!t->finished)
             entry_come_again(a);
@@ -439,6 +441,12 @@ void timeline_heal_the_last(struct engine *e) {
             entry_recover(&t->entries[i]);
 }
 
+void timeline_heal_all(struct engine *e) {
+    struct timeline *t = own(e, timeline);
+    for (size_t i = 0; i < t->n; i++)
+        entry_recover(&t->entries[i]);
+}
+
 /* Notes what did not fire, ends what lasts. */
 static void end(struct engine *e, const char *why) {
     struct timeline *t = own(e, timeline);
@@ -466,6 +474,8 @@ static void end(struct engine *e, const char *why) {
 /* All is counted: notes why what fired was not felt. */
 static void down(struct engine *e) {
     struct timeline *t = own(e, timeline);
+    for (size_t i = 0; i < t->n; i++)
+        entry_undone(&t->entries[i]);
     for (size_t i = 0; i < t->n; i++)
         if (!t->entries[i].of)
             evidence_close(&t->entries[i]);

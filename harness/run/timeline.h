@@ -5,10 +5,12 @@
 
 /* A line that a worker has printed, or (pid 0) the program of a node. */
 void timeline_heard(struct engine *e, const char *node, pid_t pid, const char *line);
-/* As cluster_callbacks.injected. */
 /* As cluster_callbacks.called. */
 bool timeline_called(struct engine *e, struct node *n, const struct watched_call *c);
-void timeline_answer(struct engine *e, uint64_t token, const char *error);
+/* As cluster_callbacks.injected. */
+void timeline_answer(struct engine *e, struct node *n, uint64_t token, const char *error);
+/* Undoes all that lasts: nodes or wire have begun to do so by themselves. */
+void timeline_heal_all(struct engine *e);
 void timeline_arm(struct engine *e);                  /* anew: who has to wait at what */
 bool timeline_may_start_node(const struct engine *e); /* one may still come */
 /* A node is off for as long as a fault lasts, and then on again. */

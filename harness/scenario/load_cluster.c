@@ -141,6 +141,10 @@ const struct section section_limits = {
         {"fault", "a duration", NULL,
          "No fault lasts longer: one that has no end of its own by then is undone.", "fault: 30s",
          reader_duration, AT(fault_ns), .min = 1},
+        {"dead_man", "a duration", "30s",
+         "When the harness stands still (stopped, or stuck) for so long, nodes and wire undo by "
+         "themselves what lasts: faults, partitions, limits. The run is inconclusive then.",
+         "dead_man: 10s", reader_duration, AT(dead_man_ns), .min = 1000000000},
         {"faults", "a whole number", NULL,
          "At most so many faults are in force at once. A timeline of which that can be seen is "
          "refused; a fault whose moment comes while so many last does not fire, and the run is "

@@ -301,6 +301,10 @@ static void put_limits(struct buf *b, const struct limits *l) {
         buf_printf(b, "%s%s: ", i ? ", " : "", v[i].key);
         put_duration(b, v[i].ns);
     }
+    if (l->dead_man_ns) {
+        buf_puts(b, ", dead_man: ");
+        put_duration(b, l->dead_man_ns);
+    }
     if (l->fault_ns) {
         buf_puts(b, ", fault: ");
         put_duration(b, l->fault_ns);

@@ -261,8 +261,9 @@ struct repeat_spec {
 
 struct limits {
     int64_t start_ns, stall_ns, total_ns, grace_ns;
-    int64_t fault_ns; /* no fault lasts longer; 0: as long as its entry says */
-    int faults;       /* at most so many in force at once; 0: as many as there are */
+    int64_t fault_ns;    /* no fault lasts longer; 0: as long as its entry says */
+    int64_t dead_man_ns; /* what lasts is undone when the harness has said nothing for so long */
+    int faults;          /* at most so many in force at once; 0: as many as there are */
 };
 
 struct scenario {

@@ -34,7 +34,7 @@ scenario_of() { # scenario_of FILE FAULT STEPS ENTRY...
     local store='' run="ranktrain, --steps=$3, --compute-ms=5, --checkpoint-every=10, \"--checkpoint-dir={shared}/ckpt\""
     [ "$2" = store-full ] && store=', store: etcd, store_quota_mb: 16'
     [ "$2" = worker-child-kill ] && run="sh, -c, \"sleep 600 & exec ranktrain --steps=$3 --compute-ms=5\""
-    [ "$2" = worker-gil-hang ] && run="sh, -c, \"PYTHONPATH=scenarios/jobs exec python3 scenarios/jobs/beating.py $3\""
+    [ "$2" = worker-gil-hang ] && run="sh, -c, \"PYTHONPATH=$PWD/scenarios/jobs exec python3 $PWD/scenarios/jobs/beating.py $3\""
     cat >"$1" <<END
 scenario: $(basename "$1" .yaml)
 cluster: {nodes: 4, start: 3, racks: [[n0, n3], [n1, n2]]$store}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The harness is killed (SIGKILL) while faults of each family are in force: no process, namespace, mount, cgroup, shared memory
-# or port is left, and clean takes away what files remain. KILLS=200 in each family; FAMILIES='network clock' for some; SEED
-# repeats. The moment is that of the record fault-in-force, and up to 100 ms after it. Of each family every fault has its turn.
+# or port is left, and clean takes away what files remain. KILLS=200 in each family, MINUTES=120 after which no further one of a
+# family is begun; FAMILIES='network clock' for some; SEED repeats. The moment is that of the record fault-in-force, and up to 100 ms after it. Of each family every fault has its turn.
 # deadline: 36000 s
 # alone: it looks for whatever a killed harness may leave on the host
 set -u
@@ -53,11 +53,12 @@ kill_one() { # kill_one FAULT N
 for family in ${FAMILIES-$(families)}; do
     mapfile -t names < <(faults_of "$family")
     struck=0
+    end=$((SECONDS + ${MINUTES:-120} * 60))
     declare -A missed=()
-    for ((n = 1; n <= ${KILLS:-200}; n++)); do
+    for ((n = 1; n <= ${KILLS:-200} && SECONDS < end; n++)); do
         kill_one "${names[(n - 1) % ${#names[@]}]}" $n
     done
-    echo "$family: ${KILLS:-200} runs of ${#names[@]} faults killed, $struck with the fault in force, $SECONDS s so far"
+    echo "$family: $((n - 1)) runs of ${#names[@]} faults killed, $struck with the fault in force, $SECONDS s so far, ${bad/0/nothing} left"
     [ ${#missed[@]} = 0 ] || { echo "$family: not always in force: ${!missed[*]}"; bad=1; }
 done
 exit $bad

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Ten thousand faults, one after the other, in runs of 500 each: every fault that leaves its worker and its node alive and
-# needs nothing but its example, again and again, each for 2 ms; after every run nothing is left of it on the host.
+# needs nothing but its example, again and again, each for 2 ms; after every run nothing is left of it on the host. Left out is
+# what changes bytes past the checksum: the model is wrong from then on, and some hundred steps later the job cannot go on.
 # FAULTS=10000 how many; PER_RUN=500 in one run; MINUTES=600 after which no further run is begun.
 # deadline: 36000 s
 # alone: it looks for whatever is left on the host
@@ -14,12 +15,15 @@ export XDG_CACHE_HOME=$TMPDIR/cache
 bad=0 total=0 fired=0 in_force=0 recovered=0 lasting=0 felt=0 run=0
 
 harmless() { # of what it does to the world: nobody ends, and it is there again soon
-    ! has_effect "$1" 'ends-.*|starts-node|silences-node|stalls-node|stops-worker|asks-to-leave|parts-network|damages-.*|hinders-.*|loud'
+    [ "$1" != net-corrupt-silent ] && ! has_effect "$1" 'ends-.*|starts-node|silences-node|stalls-node|stops-worker|asks-to-leave|parts-network|damages-.*|hinders-.*|loud'
 }
 names=()
 for name in "${all_faults[@]}"; do
     [[ ${example[$name]} =~ when:\ \{(step|time): ]] && harmless "$name" && names+=("$name")
 done
+# Of what contradicts each other, as two clocks do, nothing follows at the next step: one may still be being undone.
+mapfile -t names < <(printf '%s\n' "${names[@]}" | awk '{ v[NR] = $0 } END { h = int((NR + 1) / 2)
+    for (i = 1; i <= h; i++) { print v[i]; if (i + h <= NR) print v[i + h] } }')
 [ ${#names[@]} -gt 0 ] || { echo 'no fault is harmless'; exit 1; }
 echo "faults: ${names[*]}"
 count() { cat "$out"/*/history.jsonl | grep -c "\"kind\":\"$1\""; }

@@ -39,6 +39,19 @@ static size_t first_since(const struct history *h, int64_t t_ns) {
     return i;
 }
 
+/* It stood still for so long that what lasted was undone by others: from then on it is another run
+ * than the one that was asked for. */
+static void find_dead_man(struct lost *l, const struct history *h) {
+    const struct record *r = history_newest(h, SOURCE_HARNESS, "dead-man");
+    if (!r)
+        return;
+    l->blind = true;
+    l->seq = r->seq;
+    snprintf(l->why, sizeof(l->why),
+             "the harness stood still for %.1f s, and limits.dead_man had what lasted undone",
+             (double)record_i64(r, "silent_ns", 0) / 1e9);
+}
+
 static bool find_absence(struct lost *l, const struct history *h) {
     const struct record *longest = longest_absence(h);
     if (!longest)
@@ -52,6 +65,7 @@ static bool find_absence(struct lost *l, const struct history *h) {
     snprintf(l->why, sizeof(l->why),
              "the harness itself was away for %.1f s (a host or a process that was stopped)",
              (double)record_i64(longest, "max_ns", 0) / 1e9);
+    find_dead_man(l, h);
     return true;
 }
 

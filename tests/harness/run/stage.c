@@ -60,9 +60,13 @@ int node_inject(struct node *n, const struct fault *f, const struct target *t,
     return 0;
 }
 int recovered_n;
+uint64_t recovered_token;
+struct node *recovered_node;
 int node_recover(struct node *n, const struct fault *f, const struct target *t,
                  const struct fault_args *a, uint64_t token, struct err *err) {
-    (void)n, (void)f, (void)t, (void)a, (void)token, (void)err;
+    (void)f, (void)t, (void)a, (void)err;
+    recovered_token = token;
+    recovered_node = n;
     recovered_n++;
     return 0;
 }

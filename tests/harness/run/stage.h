@@ -50,7 +50,8 @@ struct stage {
 /* What the cardboard was asked for. */
 extern char injected[16][64];
 extern size_t injected_n;
-extern uint64_t injected_token;
+extern uint64_t injected_token, recovered_token;
+extern struct node *recovered_node; /* that was told last */
 extern int recovered_n, counts_asked, killed_nodes;
 
 /* A question to a node of the store: the words behind "rankquake inquire". */

@@ -64,7 +64,7 @@ static void test_a_worker_is_struck_as_soon_as_the_node_has_it_again(void **stat
     stage_begin(s);
     start_round(s, 1, 3);
     say_step(s, 102, 5);
-    timeline_answer(&s->engine, injected_token, NULL);
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
     for (int rank = 0; rank < 3; rank++)
         end_worker(s, 100 + rank);
     start_agent(s, "n2");
@@ -72,7 +72,7 @@ static void test_a_worker_is_struck_as_soon_as_the_node_has_it_again(void **stat
     start_round(s, 2, 3);
     assert_int_equal(injected_n, 2);
     assert_string_equal(injected[1], "n2/0 (rank 2)");
-    timeline_answer(&s->engine, injected_token, NULL);
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
     for (int rank = 0; rank < 3; rank++)
         end_worker(s, 200 + rank);
     start_round(s, 3, 3); /* the agent has not been away */
@@ -88,7 +88,7 @@ static void test_a_node_that_came_back_without_its_target_is_told(void **state) 
     stage_begin(s);
     start_round(s, 1, 3);
     say_step(s, 102, 5);
-    timeline_answer(&s->engine, injected_token, NULL);
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
     end_worker(s, 102);
     start_agent(s, "n2");
     stage_end(s);

@@ -18,7 +18,7 @@ static void test_step_fires_at_the_target_and_holds_its_sender(void **state) {
     assert_int_equal(injected_n, 1);
     assert_string_equal(injected[0], "n1/0 (rank 1)");
     assert_int_equal(s->observer.released[1], 0);
-    timeline_answer(&s->engine, injected_token, NULL);
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
     assert_int_equal(s->observer.released[1], 1);
     assert_int_equal(count_records(s, "fault-in-force", "k"), 1);
     assert_int_equal(s->observer.kinds, 0);
@@ -34,7 +34,7 @@ static void test_evidence_is_the_exit_of_the_target_and_nothing_else(void **stat
     stage_begin(s);
     start_round(s, 1, 3);
     say_step(s, 101, 5);
-    timeline_answer(&s->engine, injected_token, NULL);
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
     end_worker(s, 102);
     assert_int_equal(count_records(s, "fault-evidence", "k"), 0);
     end_worker(s, 101);
@@ -53,7 +53,7 @@ static void test_time_in_force_is_the_death_when_it_was_seen_before_the_answer(v
     say_step(s, 101, 5);
     end_worker(s, 101);
     int64_t died = s->history.records[s->history.n - 1]->t_ns;
-    timeline_answer(&s->engine, injected_token, NULL);
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
     int64_t t0 = -1;
     history_each(r, &s->history) if (record_is(r, "fault-in-force")) t0 =
         json_get_i64(r->fields, "t0", -1);
@@ -76,7 +76,7 @@ static void test_after_waits_until_the_other_is_in_force(void **state) {
     assert_int_equal(killed_nodes, 0);
     say_step(s, 100, 5);
     assert_int_equal(killed_nodes, 0);
-    timeline_answer(&s->engine, injected_token, NULL);
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
     assert_int_equal(killed_nodes, 1);
     stage_free(s);
 }
@@ -109,7 +109,7 @@ static void test_times_two_fires_twice_and_then_is_done(void **state) {
     start_round(s, 1, 3);
     for (int i = 0; i < 3; i++) {
         say_step(s, 100, 5);
-        timeline_answer(&s->engine, injected_token, NULL);
+        timeline_answer(&s->engine, NULL, injected_token, NULL);
     }
     assert_int_equal(count_records(s, "fault-in-force", "k"), 2);
     stage_end(s);
@@ -152,7 +152,7 @@ static void test_a_failed_injection_is_recorded_and_its_sender_released(void **s
     stage_begin(s);
     start_round(s, 1, 3);
     say_step(s, 100, 5);
-    timeline_answer(&s->engine, injected_token, "n0: Operation not permitted");
+    timeline_answer(&s->engine, NULL, injected_token, "n0: Operation not permitted");
     assert_int_equal(count_records(s, "fault-failed", "k"), 1);
     assert_int_equal(count_records(s, "fault-in-force", "k"), 0);
     assert_int_equal(s->observer.released[1], 1);
@@ -167,12 +167,57 @@ static void test_what_lasts_is_recovered_in_finally_once(void **state) {
     stage_begin(s);
     start_round(s, 1, 3);
     say_step(s, 100, 5);
-    timeline_answer(&s->engine, injected_token, NULL);
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
     assert_int_equal(recovered_n, 0);
     stage_end(s);
     stage_end(s);
     assert_int_equal(recovered_n, 1);
+    assert_int_equal(count_records(s, "fault-recovered", "h"), 0);
+    timeline_answer(&s->engine, recovered_node, recovered_token, NULL);
     assert_int_equal(count_records(s, "fault-recovered", "h"), 1);
+    stage_free(s);
+}
+
+/* Where a fault lasts, in force by now. */
+static struct stage *stage_with_hang(void) {
+    struct stage *s = stage_new();
+    at_step(stage_add(s, "h", &hang_worker), 5);
+    stage_begin(s);
+    start_round(s, 1, 3);
+    say_step(s, 100, 5);
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
+    return s;
+}
+
+static void test_what_a_node_could_not_undo_is_recorded(void **state) {
+    (void)state;
+    struct stage *s = stage_with_hang();
+    timeline_heal_all(&s->engine);
+    timeline_answer(&s->engine, recovered_node, recovered_token, "n0: Operation not permitted");
+    assert_int_equal(count_records(s, "fault-recovered", "h"), 1);
+    const struct record *r =
+        history_newest(s->engine.rec.history, SOURCE_HARNESS, "fault-recovered");
+    assert_string_equal(record_text(r, "error"), "n0: Operation not permitted");
+    /* Answered twice, as by a node that is late: there is nothing more to say. */
+    timeline_answer(&s->engine, recovered_node, recovered_token, NULL);
+    timeline_heal_all(&s->engine);
+    stage_end(s);
+    assert_int_equal(recovered_n, 1);
+    assert_int_equal(count_records(s, "fault-recovered", "h"), 1);
+    stage_free(s);
+}
+
+static void test_what_a_node_never_answers_is_over_with_it(void **state) {
+    (void)state;
+    struct stage *s = stage_with_hang();
+    timeline_heal_all(&s->engine);
+    assert_int_equal(count_records(s, "fault-recovered", "h"), 0);
+    struct json_writer *w = engine_record(&s->engine, SOURCE_HARNESS, "node-down");
+    json_put_string(w, "node", node_plan(recovered_node)->name);
+    engine_recorded(&s->engine);
+    assert_int_equal(count_records(s, "fault-recovered", "h"), 1);
+    assert_null(record_get(history_newest(s->engine.rec.history, SOURCE_HARNESS, "fault-recovered"),
+                           "error"));
     stage_free(s);
 }
 
@@ -237,6 +282,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_target_that_is_dead_by_then_is_no_firing),
         cmocka_unit_test(test_a_failed_injection_is_recorded_and_its_sender_released),
         cmocka_unit_test(test_what_lasts_is_recovered_in_finally_once),
+        cmocka_unit_test(test_what_a_node_could_not_undo_is_recorded),
+        cmocka_unit_test(test_what_a_node_never_answers_is_over_with_it),
         cmocka_unit_test(test_time_counts_from_steady_state),
         cmocka_unit_test(test_the_same_seed_draws_the_same_target),
     };

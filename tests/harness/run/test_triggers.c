@@ -12,7 +12,7 @@ static void test_each_round_fires_anew_in_every_round(void **state) {
     for (int round = 1; round <= 3; round++) {
         start_round(s, round, 3);
         assert_int_equal(say_step(s, 100 * round, 5), 1);
-        timeline_answer(&s->engine, injected_token, NULL);
+        timeline_answer(&s->engine, NULL, injected_token, NULL);
         assert_int_equal(say_step(s, 100 * round + 1, 5), 0); /* once is enough */
     }
     stage_end(s);
@@ -31,7 +31,7 @@ static void test_a_round_that_begins_before_the_fault_is_known_to_be_in_force_co
     start_round(s, 1, 3);
     say_step(s, 100, 5);
     start_round(s, 2, 3);
-    timeline_answer(&s->engine, injected_token, NULL);
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
     assert_int_equal(say_step(s, 200, 5), 1);
     assert_int_equal(injected_n, 2);
     stage_free(s);
@@ -98,13 +98,13 @@ static void test_who_is_patient_does_not_hit_a_round_that_breaks_up(void **state
     stage_begin(s);
     start_round(s, 1, 3);
     assert_int_equal(injected_n, 1);
-    timeline_answer(&s->engine, injected_token, NULL);
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
     for (int pid = 100; pid < 103; pid++)
         end_worker(s, pid);
     assert_int_equal(injected_n, 1);
     start_round(s, 2, 3);
     assert_int_equal(injected_n, 2);
-    timeline_answer(&s->engine, injected_token, NULL);
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
     stage_end(s);
     assert_int_equal(count_records(s, "fault-not-fired", "second"), 0);
     stage_free(s);
@@ -262,7 +262,7 @@ static void test_a_worker_that_runs_on_is_no_evidence_of_a_hang(void **state) {
     stage_begin(s);
     start_round(s, 1, 3);
     say_step(s, 100, 5);
-    timeline_answer(&s->engine, injected_token, NULL);
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
     say_step(s, 101, 5);
     stage_end(s);
     assert_int_equal(recovered_n, 1);
@@ -364,7 +364,7 @@ static void test_an_end_of_another_kind_is_no_evidence(void **state) {
         stage_begin(s);
         start_round(s, 1, 3);
         say_step(s, 101, 5);
-        timeline_answer(&s->engine, injected_token, NULL);
+        timeline_answer(&s->engine, NULL, injected_token, NULL);
         end_worker(s, 101); /* by signal 9 */
         assert_int_equal(count_records(s, "fault-evidence", "k"), i ? 0 : 1);
         stage_free(s);

@@ -270,6 +270,9 @@ static bool judge_incident(const struct trial *t, struct finding *f, const struc
         return finding_unknown(
             f, broken, "%s (%s) was in force, but nothing outside shows that it was felt%s%s",
             i->id, i->fault, *i->unfelt ? ": " : "", i->unfelt);
+    if (i->unhealed)
+        return finding_unknown(f, broken, "%s (%s) could not be undone when its time was up: %s",
+                               i->id, i->fault, i->unhealed);
     /* Whoever is held waits; a step, an event or a line that is not held goes by. */
     if (!i->held && i->lag_ns > LATE_NS && is_at_a_point(t, i))
         return finding_unknown(f, broken,
