@@ -521,6 +521,52 @@ static void check_concurrent(struct checker *c, const struct timeline_entry *b) 
                         b->id, most, one->id);
 }
 
+static bool is_with_the_same(const struct timeline_entry *a, const struct timeline_entry *b) {
+    for (size_t i = 0; i < a->with_n && a->with_n == b->with_n; i++)
+        if (!str_eq(a->with[i].key, b->with[i].key) || !str_eq(a->with[i].value, b->with[i].value))
+            return false;
+    return a->with_n == b->with_n;
+}
+
+/* A node has one wall clock, one limit of a kind, and cannot be stopped or cut off in the same way
+ * twice. A worker may be another one by then. */
+static bool contradicts(const struct checker *c, const struct timeline_entry *a,
+                        const struct timeline_entry *b) {
+    const struct fault *f = c->plan->entries[a - c->s->timeline].fault;
+    const struct fault *g = c->plan->entries[b - c->s->timeline].fault;
+    if (!f || !g || a->on.pick != PICK_NAMED || b->on.pick != PICK_NAMED || a->on.local_rank >= 0 ||
+        b->on.local_rank >= 0 || !str_eq(a->on.node, b->on.node))
+        return false;
+    if (fault_has(f, EFFECT_MOVES_CLOCK) && fault_has(g, EFFECT_MOVES_CLOCK))
+        return fault_has(g, EFFECT_LASTING);
+    bool network = fault_has(f, EFFECT_IMPAIRS_NETWORK | EFFECT_PARTS_NETWORK);
+    return f == g && (!network || is_with_the_same(a, b));
+}
+
+/* A node that is off for a while has neither clock nor limits when it is on again. */
+static bool some_node_goes_off(const struct checker *c) {
+    for (size_t i = 0; i < c->s->timeline_n; i++)
+        if (c->plan->entries[i].fault &&
+            fault_has(c->plan->entries[i].fault, EFFECT_ENDS_NODE | EFFECT_ENDS_AGENT))
+            return true;
+    return false;
+}
+
+/* What is surely in force when this one's moment has come, and leaves it nothing to do. */
+static void check_contradiction(struct checker *c, const struct timeline_entry *b) {
+    for (const struct timeline_entry *a = c->s->timeline; a < b; a++) {
+        if (!contradicts(c, a, b) || !stays(c, a) || !surely_follows(c->s, b, a) ||
+            some_node_goes_off(c))
+            continue;
+        diagnostics_add(
+            c->d, b->place,
+            "%s (%s) contradicts %s (%s), which lasts on %s to the end of the run; give "
+            "that a for or a heal",
+            b->id, b->fault, a->id, a->fault, a->on.node);
+        return;
+    }
+}
+
 /* Agents come back when their node is switched on, and by nothing else. */
 static void check_sticky(struct checker *c, const struct planned_entry *pa) {
     const struct timeline_entry *a = pa->entry;
@@ -595,6 +641,7 @@ void entries_make(struct plan *p, struct diagnostics *d) {
         bind_args(&c, pa, seed);
         check_cap(&c, pa);
         check_concurrent(&c, pa->entry);
+        check_contradiction(&c, pa->entry);
         check_sticky(&c, pa);
         if (!has_target(&c, pa))
             continue;

@@ -42,6 +42,18 @@ refused 'an end of what has none' 'does not last' '' '{when: {step: 9}, fault: w
 refused 'longer than may be' 'limits.fault allows 2 s' ', fault: 2s' '{when: {step: 9}, fault: worker-hang, on: rank 1, for: 3s}'
 refused 'more than may be' 'one more than limits.faults allows \(1\): first lasts' ', faults: 1' \
     '{id: first, when: {step: 9}, fault: worker-hang, on: rank 1}' '{when: {after: first}, fault: worker-kill, on: rank 0}'
+refused 'two clocks' 'drift \(clock-drift\) contradicts jump \(clock-jump\), which lasts on n1 to the end' '' \
+    '{id: jump, when: {step: 9}, fault: clock-jump, on: n1, with: {by: 1h}}' \
+    '{id: drift, when: {after: jump}, fault: clock-drift, on: n1, with: {rate: 2}, for: 1s}'
+refused 'two limits' 'more \(node-cpu\) contradicts less' '' '{id: less, when: {step: 9}, fault: node-cpu, on: n1, with: {percent: 50}}' \
+    '{id: more, when: {after: less, plus: 1s}, fault: node-cpu, on: n1, with: {percent: 20}}'
+refused 'a cut that is there' 'two \(net-partition\) contradicts one' '' '{id: one, when: {step: 9}, fault: net-partition, on: n1}' \
+    '{id: two, when: {after: one}, fault: net-partition, on: n1}'
+write wrong '' '{id: one, when: {step: 9}, fault: clock-jump, on: n1, with: {by: 1h}, for: 1s}' \
+    '{id: two, when: {after: one, plus: 2s}, fault: clock-jump, on: n1, with: {by: 2h}}' \
+    '{id: cut, when: {after: two}, fault: net-partition, on: n1, with: {planes: data}}' \
+    '{id: other, when: {after: cut}, fault: net-partition, on: n1, with: {planes: store}}'
+"$BIN/rankquake" plan "$dir/wrong.yaml" >"$dir/said" 2>&1 || fail 'what does not contradict itself'
 write wrong '' '{id: first, when: {step: 9}, fault: agent-hang, on: n1}' '{when: {after: first}, fault: worker-kill, on: rank 0}'
 "$BIN/rankquake" plan "$dir/wrong.yaml" >"$dir/said" 2>&1 || fail 'as many as there are'
 "$BIN/rankquake" plan "$dir/wrong.yaml" --max-concurrent-faults 1 >"$dir/said" 2>&1 && fail 'the option says nothing'
