@@ -55,20 +55,6 @@ if [ "$(id -u)" = 0 ]; then # without control groups limits are lowered, or ther
     done
 fi
 
-# ---- killed meanwhile ----
-
-job 'fault: node-cpu, with: {percent: 50}, on: n1' '[bash, -c, "exec ranktrain --steps=2000"]'
-"$BIN/rankquake" run "$dir/job.yaml" --out "$dir/killed" >"$dir/said" 2>&1 &
-harness=$!
-until grep -qs '"kind":"fault-in-force"' "$dir"/killed/*/history.jsonl || ! kill -0 $harness 2>/dev/null; do sleep 0.1; done
-ours() { find /sys/fs/cgroup -name "rankquake-node-$harness-*-n1-cpu" 2>/dev/null; }
-keeper=$(pgrep -P $harness -f 'rankquake cgroups' | head -n 1)
-made=$(ours)
-kill -KILL $harness
-[ -z "$keeper" ] || tail -s 0.1 --pid="$keeper" -f /dev/null
-[ -z "$made" ] || [ -n "$keeper" ] || fail "nobody keeps $made"
-[ -z "$(ours)" ] || fail "a harness that was killed has left $(ours)"
-
 # ---- taken away with a notice ----
 
 runs 'a node that is preempted' 0 scenarios/membership/node-preempted.yaml --keep

@@ -56,9 +56,7 @@ stop_at() ( # stop_at N alone|all MOMENT
     tail -n +1 -f --pid=$harness "$out"/*/history.jsonl >"$TMPDIR/seen.$n" 2>/dev/null &
     watcher=$!
     exec 8<"$TMPDIR/seen.$n"
-    while IFS= read -r -t 60 -u 8 line; do
-        [[ $line =~ $2 ]] && break
-    done
+    timeout 60 grep -qE -m 1 -- "$2" <&8
     stopped=$harness
     [ "$1" = alone ] || stopped=$(all_of $harness)
     # shellcheck disable=SC2086
