@@ -102,6 +102,10 @@
  *             before the first); model: SHA-256 of the weights that lie there, of ranktrain's
  *             format; drafts: so many other names there say that they are unfinished; error:
  *             job.checkpoint.complete gave no answer
+ *             worker-file {node, pid, what: stdout|stderr|error-file, when: exit|end, path, bytes,
+ *             mark, linked}   where it is a plain file: when that worker has ended, and when the
+ *             job has; mark: equal for equal bytes, of what stood in it at the first look; linked:
+ *             it has a name
  *
  *   probe     worker-start {node, pid, argv0, env:{NAME:value}}   worker-exec {node, pid}
  *             exec-failed {node, pid, error}

@@ -137,6 +137,9 @@ const struct history_kind history_kinds[] = {
     {SOURCE_DISK, "checkpoints", "what lies in the directory when `round` has ended",
      FIELDS(MUST("round", INT), F("dir", TEXT), F("newest", INT), ONE("complete", LIST),
             F("damaged", LIST), F("drafts", INT), ONE("error", TEXT))},
+    {SOURCE_DISK, "worker-file", "what a worker's output, or its error file, is when somebody ends",
+     FIELDS(WHO, MUST("what", TEXT), MUST("when", TEXT), F("path", TEXT), MUST("bytes", INT),
+            MUST("mark", TEXT), MUST("linked", BOOL))},
     {SOURCE_DISK, "fault-evidence", "what a store keeps is not what it was, as our own client read",
      FIELDS(FAULT, F("what", TEXT), F("before", INT), F("after", INT))},
 

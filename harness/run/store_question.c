@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <sched.h>
 
-struct question *store_question_ask(struct engine *e, const struct node *n, const char *const *argv,
+struct question *store_question_ask(struct engine *e, struct node *n, const char *const *argv,
                                     question_fn *fn, void *arg, struct err *err) {
     ARENA_FINI struct arena arena = {0};
     struct target first = {.pidfd = -1};

@@ -12,5 +12,5 @@ enum { STORE_ANSWER_MAX = 4096, STORE_ANSWER_WITHIN_MS = 3000 };
 /* argv: "rankquake", "inquire", what is asked, the store's address, its port, ... and NULL, read
  * during the call alone. fn, arg: as question_ask's. The caller owns the question.
  * NULL with err: it could not be started, and fn is not called. */
-struct question *store_question_ask(struct engine *e, const struct node *n, const char *const *argv,
+struct question *store_question_ask(struct engine *e, struct node *n, const char *const *argv,
                                     question_fn *fn, void *arg, struct err *err);

@@ -37,8 +37,8 @@ END
 echo 'exit 0' >tests/live/good.sh
 echo 'echo "this host has no moon"; exit 77' >tests/live/moon.sh
 judge 0 '8 passed, 0 failed, 2 skipped'
-heard '^ok .* tests/room/test_two_groups \(8 tests\)$'
-heard '^skip .* tests/live/moon.sh \(this host has no moon\)$'
+heard '^ok .* tests/room/test_two_groups \(8 tests, cpu [0-9.]+s\)$'
+heard '^skip .* tests/live/moon.sh \(this host has no moon, cpu [0-9.]+s\)$'
 
 binary test_red <<'END'
 echo '[  PASSED  ] 2 test(s).'
@@ -56,6 +56,6 @@ binary test_of_nothing </dev/null
 : >tests/room/test_unbuilt.c
 echo 'echo "why it failed"; exit 1' >tests/live/bad.sh
 judge 1 '11 passed, 6 failed, 2 skipped'
-heard '^FAIL .* tests/room/test_dies \(died on signal 11\)$'
-heard '^FAIL .* tests/room/test_hangs \(stopped after 2 s\)$'
+heard '^FAIL .* tests/room/test_dies \(died on signal 11, cpu [0-9.]+s\)$'
+heard '^FAIL .* tests/room/test_hangs \(stopped after 2 s, cpu [0-9.]+s\)$'
 heard '^    \| why it failed$'

@@ -24,6 +24,7 @@
     X(harness_health)                                                                              \
     X(heal)                                                                                        \
     X(job_ran)                                                                                     \
+    X(kept)                                                                                        \
     X(leftovers)                                                                                   \
     X(liveness)                                                                                    \
     X(log)                                                                                         \
