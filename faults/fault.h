@@ -59,7 +59,17 @@ struct fault_args { /* `with:` of the scenario; strings as written, validated ag
     const struct fault_arg { const char *key, *value; } * v;
     size_t n;
     uint64_t seed;
+    /* Of one that changes while it lasts: all its arguments from that time after it came in force
+     * on; the first at 0. */
+    const struct fault_step {
+        int64_t at_ns;
+        const struct fault_arg *v;
+        size_t n;
+    } * steps;
+    size_t steps_n;
 };
+
+enum { FAULT_STEPS_MAX = 16 };
 
 /* What of a fault may depend on its arguments. */
 struct fault_course {
@@ -77,6 +87,7 @@ struct fault {
     unsigned targets; /* TARGET_* it may be aimed at */
     unsigned needs;   /* FAULT_NEEDS_* */
     enum fault_where where;
+    bool profile;                     /* it can have steps, at most FAULT_STEPS_MAX */
     uint64_t evidence;                /* EVIDENCE() */
     const struct fault_param *params; /* ended by {0} */
     const char *undo;                 /* a sentence for the plan */

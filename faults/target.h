@@ -39,8 +39,8 @@ struct node_ops {
      * group "*" is everybody who is named in no other. Who is in no group keeps all links. */
     int (*part)(void *node, const char *groups, const struct impairment *how, bool on,
                 struct err *err);
-    /* The same for frames that arrive, but not as they were sent. */
-    int (*impair)(void *node, const char *groups, const struct impairment *how, bool on,
+    /* The same for frames that arrive, but not as they were sent: all `n` at once. */
+    int (*impair)(void *node, const char *groups, const struct impairment *how, size_t n, bool on,
                   struct err *err);
     /* The node's established connections with other nodes, of these planes, are gone for it; its
      * kernel sends each peer a RST. Returns how many there were, or a -errno. */

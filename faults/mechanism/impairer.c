@@ -75,9 +75,15 @@ static bool is_between(const struct rule *r, int from, int to) {
     return impairment_is_between(&r->it.how, r->it.group[from], r->it.group[to]);
 }
 
+static bool is_its_time(const struct rule *r, int64_t now_ns) {
+    int64_t age_ns = now_ns - r->since_ns, until_ns = r->it.how.until_ns;
+    return age_ns >= r->it.how.from_ns && (!until_ns || age_ns < until_ns);
+}
+
 static bool is_about(const struct rule *r, const struct passage *p) {
     int64_t planes = r->it.how.planes;
-    return is_between(r, p->from, p->to) && (p->plane ? planes & p->plane : planes == PLANES_ALL);
+    return is_its_time(r, p->now_ns) && is_between(r, p->from, p->to) &&
+           (p->plane ? planes & p->plane : planes == PLANES_ALL);
 }
 
 bool impairer_touches(const struct impairer *m, int from, int to) {

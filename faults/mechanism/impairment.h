@@ -26,6 +26,8 @@ extern const char *const plane_names[PLANES_N];
  *   planes           PLANE_*
  *   seed             of all that is drawn
  *   direction        enum impairment_direction
+ *   from_ns          it does nothing before it has been in force for so long, and nothing after
+ *                    until_ns (0: it has no end)
  *   ring             the groups stand in a ring of so many, and those that are at most ring_reach
  *                    apart are left alone
  *   delay_ns         each frame is late by this, give or take up to jitter_ns, in its order;
@@ -57,6 +59,8 @@ extern const char *const plane_names[PLANES_N];
     X(planes)                                                                                      \
     X(seed)                                                                                        \
     X(direction)                                                                                   \
+    X(from_ns)                                                                                     \
+    X(until_ns)                                                                                    \
     X(ring)                                                                                        \
     X(ring_reach)                                                                                  \
     X(delay_ns)                                                                                    \

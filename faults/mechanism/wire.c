@@ -25,6 +25,7 @@ struct port {
     int ifindex;                /* -1: likewise */
     struct loop_source *source;
     struct wire_port_counters counters;
+    struct capture *capture; /* NULL: its frames are in no file */
 };
 
 struct wire {
@@ -70,6 +71,8 @@ struct wire *wire_free(struct wire *w) {
         return NULL;
     for (int i = 0; i < WIRE_PORTS_MAX; i++)
         port_close(&w->ports[i]);
+    for (int i = 0; i < WIRE_PORTS_MAX; i++)
+        capture_free(w->ports[i].capture);
     file_close(&w->netlink);
     delay_line_free(w->late);
     impairer_free(w->impairer);
@@ -83,6 +86,17 @@ void wire_queue(struct wire *w, enum packet_queue queue) {
 
 struct wire_rules *wire_rules(struct wire *w) {
     return &w->rules;
+}
+
+void wire_capture(struct wire *w, int port, struct capture *c) {
+    assert(port >= 0 && port < WIRE_PORTS_MAX);
+    capture_free(w->ports[port].capture);
+    w->ports[port].capture = c;
+}
+
+void wire_flush(struct wire *w) {
+    for (int i = 0; i < WIRE_PORTS_MAX; i++)
+        capture_flush(w->ports[i].capture);
 }
 
 struct resolver *wire_resolver(struct wire *w) {
@@ -110,7 +124,44 @@ struct passing {
     const unsigned char *message;
     size_t len;
     unsigned plane;
+    bool noted;       /* as sent: it is in the sender's file already */
+    const char *made; /* by the wire, and why; NULL: by a node */
 };
+
+/* ---- what was seen, in files ---- */
+
+static void note(struct port *p, const struct passing *m, bool inbound, const char *comment) {
+    if (p->capture)
+        capture_frame(p->capture, clock_monotonic_ns(), m->message + PACKET_PORT_HEADER,
+                      m->len - PACKET_PORT_HEADER, inbound, comment);
+}
+
+static void note_sent(struct port *from, const struct passing *m, const char *comment) {
+    if (!m->noted)
+        note(from, m, false, comment);
+}
+
+/* "fault: delayed by 200.000 ms, duplicated" */
+static void note_fate(struct port *from, const struct passing *m, const struct fate *f) {
+    static const char *const words[] = {
+#define X(name, key, text) #name,
+        IMPAIRMENT_DEEDS(X)
+#undef X
+    };
+    char text[200];
+    size_t n = 0;
+    if (!from->capture || m->noted)
+        return;
+    if (f->cut)
+        n += (size_t)snprintf(text, sizeof(text), "fault: the link is down");
+    for (int i = 0; i < DEEDS_N; i++)
+        if (f->deeds >> i & 1 && n < sizeof(text) - 40)
+            n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s",
+                                  n ? ", " : "fault: ", words[i]);
+    if (f->late_ns > 0 && n && n < sizeof(text) - 40)
+        snprintf(text + n, sizeof(text) - n, ", late by %.3f ms", (double)f->late_ns / 1e6);
+    note(from, m, false, n ? text : NULL);
+}
 
 /* Whether a frame that does not pass would, were it not for a cut. */
 static bool is_cut(const struct wire *w, const struct port *from, const struct port *to) {
@@ -130,6 +181,15 @@ static bool passes(const struct wire *w, struct port *from, struct port *to, uns
     return false;
 }
 
+/* The same of one that is being sent. */
+static bool may_pass(const struct wire *w, struct port *from, struct port *to,
+                     const struct passing *m) {
+    if (passes(w, from, to, m->plane))
+        return true;
+    note_sent(from, m, is_cut(w, from, to) ? "fault: cut off" : "fault: a node without power");
+    return false;
+}
+
 /* False: it was lost on the way. */
 static bool hand_over(struct port *to, const struct passing *m) {
     int r = packet_port_write(&to->packets, m->message, m->len);
@@ -140,6 +200,7 @@ static bool hand_over(struct port *to, const struct passing *m) {
             to->counters.lost++;
         return false;
     }
+    note(to, m, true, m->made);
     to->counters.frames_in++;
     to->counters.bytes_in += m->len - PACKET_PORT_HEADER;
     return true;
@@ -189,7 +250,7 @@ static void reset(struct port *from, struct port *to, const struct passing *m,
                   const struct frame *f, bool both) {
     unsigned char made[PACKETS_RESET_MAX];
     const unsigned char *bytes = m->message + PACKET_PORT_HEADER;
-    struct passing rst = {.message = made};
+    struct passing rst = {.message = made, .made = "fault: made by the wire"};
     rst.len = packets_reset(bytes, f, true, made);
     hand_over(from, &rst);
     if (!both)
@@ -205,11 +266,15 @@ static void ask_name(struct wire *w, struct port *from, const struct passing *m,
     uint32_t address = 0;
     enum names_fate fate =
         impairer_names(w->impairer, from->number, q->port, resolver_can_lie(q), &address);
+    note_sent(from, m, fate == NAMES_SILENT ? "fault: no answer" : NULL);
     if (fate != NAMES_RIGHT && q->port >= 0)
         from->counters.done_to[fate == NAMES_WRONG ? DEED_NAME_WRONG : DEED_NAME_FAILED][q->port]++;
     if (fate == NAMES_SILENT)
         return;
-    struct passing answer = {.message = made};
+    struct passing answer = {.message = made,
+                             .made = fate == NAMES_RIGHT   ? NULL
+                                     : fate == NAMES_WRONG ? "fault: a wrong address"
+                                                           : "fault: no address"};
     answer.len =
         resolver_answer(&w->resolver, m->message + PACKET_PORT_HEADER, f, q, fate, address, made);
     if (answer.len)
@@ -223,11 +288,17 @@ static void meet_resolver(struct wire *w, struct port *from, const struct passin
     const unsigned char *bytes = m->message + PACKET_PORT_HEADER;
     struct resolver_question q;
     struct passing answer = {.message = made};
-    if (w->rules.silent[from->number])
+    if (w->rules.silent[from->number]) {
+        note_sent(from, m, "fault: a node without power");
         from->counters.dropped_out++;
-    else if (resolver_reads(&w->resolver, bytes, f, &q))
+        return;
+    }
+    if (resolver_reads(&w->resolver, bytes, f, &q)) {
         ask_name(w, from, m, f, &q);
-    else if (f->kind == FRAME_ARP)
+        return;
+    }
+    note_sent(from, m, NULL);
+    if (f->kind == FRAME_ARP)
         answer.len = resolver_arp(&w->resolver, bytes, made);
     else if (f->kind == FRAME_TCP && !(f->tcp_flags & TCP_RST))
         answer.len = packets_reset(bytes, f, true, made);
@@ -247,6 +318,7 @@ static void meet_fate(struct wire *w, struct port *from, struct port *to, const 
                               .frame = &f,
                               .now_ns = clock_monotonic_ns()};
     struct fate fate = impairer_decide(w->impairer, &p);
+    note_fate(from, m, &fate);
     if (fate.dropped) {
         count_deeds(from, to, fate.deeds);
         if (fate.cut)
@@ -268,24 +340,28 @@ struct way {
     struct wire *wire;
     struct port *from, *to;
     unsigned plane;
+    bool noted;
 };
 
 static void on_packet(void *arg, unsigned char *message, size_t len) {
     const struct way *way = arg;
-    const struct passing m = {.message = message, .len = len, .plane = way->plane};
+    const struct passing m = {
+        .message = message, .len = len, .plane = way->plane, .noted = way->noted};
     meet_fate(way->wire, way->from, way->to, &m, message);
 }
 
 static void forward(struct wire *w, struct port *from, struct port *to, const struct passing *m) {
-    if (!passes(w, from, to, m->plane))
+    if (!may_pass(w, from, to, m))
         return;
     if (impairer_wants_packets(w->impairer, from->number, to->number)) {
-        struct way way = {w, from, to, m->plane};
+        struct way way = {w, from, to, m->plane, m->noted};
         packets_each(m->message, m->len, w->packet, on_packet, &way);
     } else if (impairer_touches(w->impairer, from->number, to->number))
         meet_fate(w, from, to, m, NULL);
-    else
+    else {
+        note_sent(from, m, NULL);
         send_on(w, from, to, m, &(const struct fate){0});
+    }
 }
 
 static struct port *port_of(struct wire *w, const unsigned char mac[6]) {
@@ -315,6 +391,8 @@ static void decide(struct wire *w, struct port *from, struct passing *m) {
             forward(w, from, to, m);
         return;
     }
+    note(from, m, false, NULL); /* once, whatever becomes of it on the way to each */
+    m->noted = true;
     for (int i = 0; i < w->ports_n; i++)
         if (w->ports[i].known && &w->ports[i] != from)
             forward(w, from, &w->ports[i], m);
@@ -323,7 +401,7 @@ static void decide(struct wire *w, struct port *from, struct passing *m) {
 static void on_frames(void *arg, int fd, int what) {
     struct port *p = arg;
     for (int i = 0; i < FRAMES_IN_TURN; i++) {
-        struct passing m;
+        struct passing m = {0};
         ssize_t n = packet_port_read(&p->packets, p->wire->message, &m.message);
         if (n == 0)
             return;

@@ -11,6 +11,7 @@
 
 #include "base/sys/loop.h"
 #include "base/sys/packet_port.h"
+#include "faults/mechanism/capture.h"
 #include "faults/mechanism/impairer.h"
 #include "faults/mechanism/resolver.h"
 #include "faults/mechanism/wire_rules.h"
@@ -37,6 +38,10 @@ struct wire *wire_new(struct loop *l, wire_gone_fn *gone, void *arg);
 struct wire *wire_free(struct wire *w); /* NULL is allowed; returns NULL. Removes no card. */
 void wire_queue(struct wire *w, enum packet_queue queue); /* of ports added from now on */
 struct wire_rules *wire_rules(struct wire *w);
+/* The frames of a port go into a file, too: what its card sends, and what it is given. The wire's
+ * now. */
+void wire_capture(struct wire *w, int port, struct capture *c);
+void wire_flush(struct wire *w);                /* what was captured can be read */
 struct resolver *wire_resolver(struct wire *w); /* a host of its own, once it has an address */
 /* These impairments are in force from now on, and no others; false: there are too many. */
 bool wire_impair(struct wire *w, const struct impaired *list, size_t n);

@@ -15,6 +15,7 @@ const struct fault fault_net_corrupt = {
     .targets = TARGET_NODE,
     .needs = FAULT_NEEDS_WIRE,
     .where = FAULT_IN_HARNESS,
+    .profile = true,
     .evidence = EVIDENCE(frames_corrupted),
     .params = (const struct fault_param[]){{"share", "string", "1%",
                                             "how many of the frames that carry something"},

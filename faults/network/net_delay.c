@@ -52,6 +52,7 @@ const struct fault fault_net_delay = {
     .targets = TARGET_NODE,
     .needs = FAULT_NEEDS_WIRE,
     .where = FAULT_IN_HARNESS,
+    .profile = true,
     .evidence = EVIDENCE(frames_delayed),
     .params =
         (const struct fault_param[]){

@@ -14,6 +14,7 @@ const struct fault fault_net_duplicate = {
     .targets = TARGET_NODE,
     .needs = FAULT_NEEDS_WIRE,
     .where = FAULT_IN_HARNESS,
+    .profile = true,
     .evidence = EVIDENCE(frames_duplicated),
     .params = (const struct fault_param[]){{"share", "string", "1%", "how many of all frames"},
                                            FAULT_TRAFFIC_PARAMS,

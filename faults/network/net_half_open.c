@@ -30,7 +30,7 @@ static int check(const struct fault_args *a, struct err *err) {
 static int hush(const struct target *t, const struct impairment *how, bool on, struct err *err) {
     char groups[FAULT_GROUPS_MAX];
     snprintf(groups, sizeof(groups), "%s|*", t->name);
-    return t->ops->impair(t->node, groups, how, on, err);
+    return t->ops->impair(t->node, groups, how, 1, on, err);
 }
 
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {

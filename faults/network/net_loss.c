@@ -43,6 +43,7 @@ const struct fault fault_net_loss = {
     .targets = TARGET_NODE,
     .needs = FAULT_NEEDS_WIRE,
     .where = FAULT_IN_HARNESS,
+    .profile = true,
     .evidence = EVIDENCE(frames_lost),
     .params =
         (const struct fault_param[]){

@@ -15,6 +15,7 @@ const struct fault fault_net_mtu = {
     .targets = TARGET_NODE,
     .needs = FAULT_NEEDS_WIRE,
     .where = FAULT_IN_HARNESS,
+    .profile = true,
     .evidence = EVIDENCE(frames_oversize),
     .params = (const struct fault_param[]){{"mtu", "int", "1400",
                                             "the longest IP packet that passes, in bytes"},

@@ -33,6 +33,7 @@ const struct fault fault_net_rate = {
     .targets = TARGET_NODE,
     .needs = FAULT_NEEDS_WIRE,
     .where = FAULT_IN_HARNESS,
+    .profile = true,
     .evidence = EVIDENCE(frames_throttled),
     .params =
         (const struct fault_param[]){

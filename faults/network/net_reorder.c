@@ -17,6 +17,7 @@ const struct fault fault_net_reorder = {
     .targets = TARGET_NODE,
     .needs = FAULT_NEEDS_WIRE,
     .where = FAULT_IN_HARNESS,
+    .profile = true,
     .evidence = EVIDENCE(frames_reordered),
     .params =
         (const struct fault_param[]){

@@ -98,13 +98,28 @@ int fault_impairment(const struct fault_args *a, fault_impairment_fn *read, stru
     return 0;
 }
 
+/* As it is in its i'th step. Between whom it is does not change. */
+static int impairment_of(const struct fault_args *a, size_t i, fault_impairment_fn *read,
+                         struct impairment *ret, struct err *err) {
+    if (!a || !a->steps_n)
+        return fault_impairment(a, read, ret, err);
+    const struct fault_args then = {.v = a->steps[i].v, .n = a->steps[i].n, .seed = a->seed};
+    int r = fault_impairment(&then, read, ret, err);
+    ret->from_ns = a->steps[i].at_ns;
+    ret->until_ns = i + 1 < a->steps_n ? a->steps[i + 1].at_ns : 0;
+    return r ? r : fault_between(a, ret, err);
+}
+
 int fault_impair(const struct target *t, const struct fault_args *a, fault_impairment_fn *read,
                  bool on, struct err *err) {
     char groups[FAULT_GROUPS_MAX];
-    struct impairment how;
-    int r = fault_impairment(a, read, &how, err);
-    if (r)
-        return r;
+    struct impairment how[FAULT_STEPS_MAX];
+    size_t n = a && a->steps_n ? a->steps_n : 1;
+    for (size_t i = 0; i < n && i < FAULT_STEPS_MAX; i++) {
+        int r = impairment_of(a, i, read, &how[i], err);
+        if (r)
+            return r;
+    }
     fault_groups(t, a, groups, sizeof(groups));
-    return t->ops->impair(t->node, groups, &how, on, err);
+    return t->ops->impair(t->node, groups, how, n, on, err);
 }

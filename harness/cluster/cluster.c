@@ -313,6 +313,10 @@ void cluster_keep(struct cluster *c) {
     c->keep_scratch = true;
 }
 
+void cluster_capture(struct cluster *c) {
+    c->captures = true;
+}
+
 const char *cluster_shared_dir(const struct cluster *c) {
     return c->shared;
 }

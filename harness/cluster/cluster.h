@@ -94,7 +94,8 @@ int cluster_up(struct cluster *c, struct err *err);
 void cluster_down(struct cluster *c);
 /* Before `down` it kills what is left without looking back. NULL is allowed; returns NULL. */
 struct cluster *cluster_free(struct cluster *c);
-void cluster_keep(struct cluster *c); /* leave dir/scratch where it is */
+void cluster_capture(struct cluster *c); /* before it is up: pcap/NODE.pcapng of each node's wire */
+void cluster_keep(struct cluster *c);    /* leave dir/scratch where it is */
 
 const char *
 cluster_shared_dir(const struct cluster *c); /* on the host and, same path, in each node */

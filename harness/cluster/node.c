@@ -420,16 +420,16 @@ static int op_silence(void *node, bool on, struct err *err) {
 static int op_part(void *node, const char *groups, const struct impairment *how, bool on,
                    struct err *err) {
     const struct node *n = node;
-    return partition_set(n->cluster, groups, how, true, on, err);
+    return partition_set(n->cluster, groups, how, 1, true, on, err);
 }
 
-static int op_impair(void *node, const char *groups, const struct impairment *how, bool on,
-                     struct err *err) {
+static int op_impair(void *node, const char *groups, const struct impairment *how, size_t count,
+                     bool on, struct err *err) {
     const struct node *n = node;
     if (!n->cluster->isolation->impairs)
         return err_say(err, -ENOTSUP,
                        "nodes that are processes have no wire on which frames could be impaired");
-    return partition_set(n->cluster, groups, how, false, on, err);
+    return partition_set(n->cluster, groups, how, count, false, on, err);
 }
 
 static int op_forget_connections(void *node, unsigned planes, struct err *err) {

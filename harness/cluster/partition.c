@@ -67,25 +67,42 @@ static void drop(struct partition *p) {
     free(p);
 }
 
-int partition_set(struct cluster *c, const char *groups, const struct impairment *how, bool cut,
-                  bool on, struct err *err) {
-    struct partition *p = mem_new(struct partition);
-    p->how = *how;
-    p->cut = cut;
-    p->id = ++c->partitions_made;
-    int r = cluster_groups(c, groups, p->group, err);
-    struct partition *old = r || on ? NULL : find_like(c, p);
-    if (r || !on) {
-        free(p);
+/* The last n of them, which were added last. */
+static void drop_last(struct cluster *c, size_t n) {
+    while (n--)
+        drop(list_entry(c->partitions.prev, struct partition, link));
+}
+
+static int add_all(struct cluster *c, const struct partition *like, const struct impairment *how,
+                   size_t n, struct err *err) {
+    for (size_t i = 0; i < n; i++) {
+        struct partition *p = mem_new(struct partition);
+        *p = *like;
+        p->how = how[i];
+        p->id = ++c->partitions_made;
+        list_append(&c->partitions, &p->link);
+    }
+    int r = c->isolation->link(c, err);
+    if (r)
+        drop_last(c, n);
+    return r;
+}
+
+int partition_set(struct cluster *c, const char *groups, const struct impairment *how, size_t n,
+                  bool cut, bool on, struct err *err) {
+    struct partition like = {.cut = cut};
+    bool found = false;
+    int r = cluster_groups(c, groups, like.group, err);
+    if (r || on)
+        return r ? r : add_all(c, &like, how, n, err);
+    for (size_t i = 0; i < n; i++) {
+        like.how = how[i];
+        struct partition *old = find_like(c, &like);
+        found |= old != NULL;
         if (old)
             drop(old);
-        return old ? c->isolation->link(c, err) : r;
     }
-    list_append(&c->partitions, &p->link);
-    r = c->isolation->link(c, err);
-    if (r)
-        drop(p);
-    return r;
+    return found ? c->isolation->link(c, err) : 0;
 }
 
 void partitions_free(struct cluster *c) {

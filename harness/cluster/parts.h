@@ -106,7 +106,7 @@ struct cluster {
     struct texts writable; /* those that are the job's to write wherever they lie */
     bool as_root;          /* nodes have root's rights on the host, unless they are taken */
     struct bundle bundle;  /* what goes along into those */
-    bool keep_scratch;
+    bool keep_scratch, captures;
     struct node **nodes;
     size_t nodes_n;
     struct wire_link wire;
@@ -181,9 +181,10 @@ struct partition {
     int group[CLUSTER_NODES_MAX];
 };
 
-/* Adds a partition of the nodes, or takes one like it away, and brings all of them in force. */
-int partition_set(struct cluster *c, const char *groups, const struct impairment *how, bool cut,
-                  bool on, struct err *err);
+/* Adds n partitions of the nodes, or takes those like them away, and brings all of them in force at
+ * once. */
+int partition_set(struct cluster *c, const char *groups, const struct impairment *how, size_t n,
+                  bool cut, bool on, struct err *err);
 void partitions_free(struct cluster *c);
 
 int wire_link_start(struct cluster *c, struct err *err);

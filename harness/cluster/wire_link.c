@@ -212,6 +212,24 @@ static void put_resolver(const struct cluster *c, struct json_writer *w) {
     json_end_object(w);
 }
 
+/* pcap/n0.pcapng of the run directory, of every node. */
+static int capture_all(struct cluster *c, struct err *err) {
+    struct wire_link_request r;
+    int code = folder_make(c->run, "pcap", 0777, err);
+    for (size_t i = 0; i < c->nodes_n && code == 0; i++) {
+        char *name = mem_printf("pcap/%s.pcapng", c->nodes[i]->plan->name);
+        FILE_CLOSE int fd = folder_create(c->run, name, err);
+        free(name);
+        if (fd < 0)
+            return fd;
+        request_begin(&c->wire, &r, "capture");
+        json_put_i64(&r.w, "port", c->nodes[i]->port);
+        json_put_string(&r.w, "name", c->nodes[i]->plan->name);
+        code = request_send(&c->wire, &r, &fd, 1, err);
+    }
+    return code;
+}
+
 int wire_link_start(struct cluster *c, struct err *err) {
     struct wire_link *l = &c->wire;
     struct wire_link_request r;
@@ -234,7 +252,8 @@ int wire_link_start(struct cluster *c, struct err *err) {
     json_put_bool(&r.w, "ring", str_eq(getenv("RANKQUAKE_WIRE"), "ring"));
     if (plan_needs(c->plan) & FAULT_NEEDS_NAMES)
         put_resolver(c, &r.w);
-    return request_send(l, &r, NULL, 0, err);
+    code = request_send(l, &r, NULL, 0, err);
+    return code || !c->captures ? code : capture_all(c, err);
 }
 
 void wire_link_end(struct cluster *c) {

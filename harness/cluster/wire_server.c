@@ -1,6 +1,7 @@
 #include "harness/cluster/wire_server.h"
 
 #include "base/str.h"
+#include "base/sys/clock.h"
 #include "base/sys/loop.h"
 #include "faults/mechanism/wire.h"
 #include "harness/cluster/channel.h"
@@ -16,6 +17,7 @@ struct wire_service {
     int control;
     int ports_n;
     struct dead_man *heals;
+    int64_t ahead_ns; /* of the time of day before the monotonic clock; 0: not read yet */
     struct buf out;
     struct json_writer w;
 };
@@ -117,6 +119,21 @@ static int do_port(struct wire_service *s, struct message *m, struct err *err) {
     return 0;
 }
 
+/* Two clocks are read once, so that times of the file and of the history differ by one number. */
+static int do_capture(struct wire_service *s, struct message *m, struct err *err) {
+    int port = get_port(m->json, "port", err);
+    if (port < 0)
+        return port;
+    if (m->fds[0] < 0)
+        return err_say(err, -EINVAL, "a capture needs a file");
+    if (!s->ahead_ns)
+        s->ahead_ns = clock_realtime_ns() - clock_monotonic_ns();
+    wire_capture(s->wire, port,
+                 capture_new(message_take_fd(m, 0), json_get_string(m->json, "name", ""),
+                             s->ahead_ns, CAPTURE_MOST));
+    return 0;
+}
+
 static int do_silence(struct wire_service *s, struct message *m, struct err *err) {
     int port = get_port(m->json, "port", err);
     if (port < 0)
@@ -211,6 +228,7 @@ static void answer(struct wire_service *s, struct message *m, const char *op, co
 }
 
 static int do_count(struct wire_service *s, struct message *m, struct err *err) {
+    wire_flush(s->wire);
     return 0;
 }
 
@@ -218,8 +236,9 @@ static void handle(struct wire_service *s, struct message *m) {
     static const struct {
         const char *op;
         int (*fn)(struct wire_service *s, struct message *m, struct err *err);
-    } ops[] = {{"setup", do_setup},           {"port", do_port},           {"silence", do_silence},
-               {"partitions", do_partitions}, {"bootstrap", do_bootstrap}, {"count", do_count}};
+    } ops[] = {{"capture", do_capture}, {"setup", do_setup},           {"port", do_port},
+               {"silence", do_silence}, {"partitions", do_partitions}, {"bootstrap", do_bootstrap},
+               {"count", do_count}};
     const char *op = json_get_string(m->json, "op", "");
     struct err err;
     dead_man_heard(s->heals);

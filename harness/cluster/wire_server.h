@@ -4,6 +4,7 @@
  * Messages (channel.h); every request has an id, which comes back with the answer:
  *   setup {store_port, store_peer_port, ring, dead_man,   ring: packet rings on any kernel
  *          resolver: {addr, mac, names:[{name, addr}]}}   a name server on the wire, by ports
+ *   capture {port, name} with a file               its frames go there, too (capture.h)
  *   port {port, mac} with the node's network namespace     a card for the node, or a new one
  *   silence {port, on}     holds from the next frame on
  *   partitions {list:[{planes, groups:[a group or -1 for each port], delay_ns, jitter_ns, seed}]}

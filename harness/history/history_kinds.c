@@ -38,7 +38,7 @@ const struct history_kind history_kinds[] = {
      FIELDS(FAULT, MUST("error", TEXT))},
     {SOURCE_HARNESS, "fault-fired", "the trigger of a fault came true",
      FIELDS(FAULT, F("fault", TEXT), F("on", LIST), F("shape", TEXT), F("groups", TEXT),
-            F("step", INT), F("done", INT), F("lag_ns", INT), F("held", BOOL))},
+            F("profile", LIST), F("step", INT), F("done", INT), F("lag_ns", INT), F("held", BOOL))},
     {SOURCE_HARNESS, "fault-in-force", "inject has returned; t0 is when",
      FIELDS(FAULT, F("fault", TEXT), F("t0", INT), F("ends_node", BOOL), F("effects", LIST),
             F("targets", LIST))},

@@ -106,28 +106,85 @@ static void check_groups(struct checker *c, const struct pair *w, const char *ty
         }
 }
 
+static void check_param(struct checker *c, const struct fault *f, const struct pair *w) {
+    const struct fault_param *p = find_param(f, w->key);
+    if (!p)
+        unknown_param(c, f, w);
+    else if (!*w->value)
+        diagnostics_add(c->d, w->place, "%s is empty: %s", w->key, p->text);
+    else if (!fits_type(p->type, w->value))
+        diagnostics_add(c->d, w->place, "%s must be %s, not \"%s\"", w->key,
+                        str_eq(p->type, "int")    ? "a whole number"
+                        : str_eq(p->type, "bool") ? "true or false"
+                                                  : "a duration such as 2s",
+                        w->value);
+    else if (str_eq(p->type, "groups") || str_eq(p->type, "nodes"))
+        check_groups(c, w, p->type);
+}
+
+/* What says whom or which traffic it is about does not change. */
+static bool is_of_traffic(const char *key) {
+    static const char *const keys[] = {"groups", "shape", "planes", "direction"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        if (str_eq(key, keys[i]))
+            return true;
+    return false;
+}
+
+/* All arguments of a step: its own, then those of `with` that it does not change. */
+static struct fault_step bind_step(struct checker *c, const struct planned_entry *pa,
+                                   const struct profile_step *s) {
+    struct fault_arg *v =
+        arena_array(&c->plan->arena, struct fault_arg, s->with_n + pa->args.n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < s->with_n; i++) {
+        check_param(c, pa->fault, &s->with[i]);
+        if (is_of_traffic(s->with[i].key))
+            diagnostics_add(c->d, s->with[i].place, "profile: %s does not change; write it in with",
+                            s->with[i].key);
+        v[n++] = (struct fault_arg){s->with[i].key, s->with[i].value};
+    }
+    for (size_t i = 0; i < pa->args.n; i++)
+        v[n++] = pa->args.v[i]; /* the first of a key counts */
+    return (struct fault_step){s->at_ns, v, n};
+}
+
+static void bind_profile(struct checker *c, struct planned_entry *pa) {
+    const struct timeline_entry *a = pa->entry;
+    struct fault_step *steps = arena_array(&c->plan->arena, struct fault_step, a->profile_n + 1);
+    if (!pa->fault->profile) {
+        diagnostics_add(
+            c->d, a->profile[0].place,
+            "profile: %s does not change while it lasts; what impairs frames does, such "
+            "as net-delay, net-loss and net-rate",
+            pa->fault->name);
+        return;
+    }
+    for (size_t i = 0; i < a->profile_n; i++) {
+        int before = c->d->errors;
+        steps[i] = bind_step(c, pa, &a->profile[i]);
+        const struct fault_args then = {.v = steps[i].v, .n = steps[i].n, .seed = pa->args.seed};
+        struct err err = {0};
+        if (c->d->errors == before && pa->fault->check(&then, &err) < 0)
+            diagnostics_add(c->d, a->profile[i].place, "%s", err.msg);
+    }
+    pa->args.steps = steps;
+    pa->args.steps_n = a->profile_n;
+}
+
 static void bind_args(struct checker *c, struct planned_entry *pa, uint64_t seed) {
     const struct timeline_entry *a = pa->entry;
     struct fault_arg *v = arena_array(&c->plan->arena, struct fault_arg, a->with_n + 1);
     int before = c->d->errors;
     for (size_t i = 0; i < a->with_n; i++) {
-        const struct pair *w = &a->with[i];
-        const struct fault_param *p = find_param(pa->fault, w->key);
-        if (!p)
-            unknown_param(c, pa->fault, w);
-        else if (!*w->value)
-            diagnostics_add(c->d, w->place, "%s is empty: %s", w->key, p->text);
-        else if (!fits_type(p->type, w->value))
-            diagnostics_add(c->d, w->place, "%s must be %s, not \"%s\"", w->key,
-                            str_eq(p->type, "int")    ? "a whole number"
-                            : str_eq(p->type, "bool") ? "true or false"
-                                                      : "a duration such as 2s",
-                            w->value);
-        else if (str_eq(p->type, "groups") || str_eq(p->type, "nodes"))
-            check_groups(c, w, p->type);
-        v[i] = (struct fault_arg){w->key, w->value};
+        check_param(c, pa->fault, &a->with[i]);
+        v[i] = (struct fault_arg){a->with[i].key, a->with[i].value};
     }
-    pa->args = (struct fault_args){v, a->with_n, seed};
+    pa->args = (struct fault_args){.v = v, .n = a->with_n, .seed = seed};
+    if (a->profile_n && c->d->errors == before) {
+        bind_profile(c, pa);
+        return;
+    }
     struct err err = {0};
     if (c->d->errors == before && pa->fault->check && pa->fault->check(&pa->args, &err) < 0)
         diagnostics_add(c->d, a->with_n ? a->with[0].place : a->fault_place, "%s", err.msg);

@@ -43,6 +43,20 @@ static void put_devices(const struct plan *p, struct json_writer *w) {
     json_end_array(w);
 }
 
+static void put_profile(const struct timeline_entry *a, struct json_writer *w) {
+    if (!a->profile_n)
+        return;
+    json_array(w, "profile");
+    for (size_t i = 0; i < a->profile_n; i++) {
+        json_object(w, NULL);
+        json_put_i64(w, "at_ns", a->profile[i].at_ns);
+        for (size_t k = 0; k < a->profile[i].with_n; k++)
+            json_put_string(w, a->profile[i].with[k].key, a->profile[i].with[k].value);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
 static void put_entry(const struct plan *p, const struct planned_entry *pa, struct json_writer *w) {
     const struct timeline_entry *a = pa->entry;
     BUF_FINI struct buf when = {0}, until = {0};
@@ -59,6 +73,7 @@ static void put_entry(const struct plan *p, const struct planned_entry *pa, stru
         for (size_t i = 0; i < pa->args.n; i++)
             json_put_string(w, pa->args.v[i].key, pa->args.v[i].value);
         json_end_object(w);
+        put_profile(a, w);
         BUF_FINI struct buf groups = {0};
         entries_put_shape(p, pa, &groups);
         if (groups.len)

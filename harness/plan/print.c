@@ -213,6 +213,12 @@ static void put_entry(const struct plan *p, const struct planned_entry *pa, stru
         quote(out, "heal %s", p->entries[a->heal].entry->id);
     for (size_t i = 0; i < pa->args.n; i++)
         quote(out, ", %s %s", pa->args.v[i].key, pa->args.v[i].value);
+    for (size_t i = 0; i < a->profile_n; i++) {
+        buf_puts(out, "; after ");
+        put_seconds(out, a->profile[i].at_ns);
+        for (size_t k = 0; k < a->profile[i].with_n; k++)
+            quote(out, ", %s %s", a->profile[i].with[k].key, a->profile[i].with[k].value);
+    }
     if (a->times == TIMES_EACH_ROUND)
         buf_puts(out, ", in each round");
     else if (a->times_n > 1)

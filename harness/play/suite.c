@@ -411,6 +411,7 @@ static int run_and_report(const struct plan *p, const struct suite_options *o,
                             .bin = o->bin,
                             .sets = o->sets,
                             .keep = o->keep,
+                            .pcap = o->pcap,
                             .until_ns = o->until_ns,
                             .control = control};
     char title[300];

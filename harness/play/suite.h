@@ -10,7 +10,7 @@ struct suite_options {
     const char *format;      /* a report's name, for standard output */
     const char *bin;         /* the folder of our programs */
     const char *const *sets; /* key=value as given with --set, NULL-ended; NULL: none */
-    bool keep, strict;
+    bool keep, strict, pcap;
     bool beside; /* one of several side by side: what concerns all of them has been said */
     bool brief;  /* a status line where there is a terminal; the caller prints what came of it */
     bool fresh;  /* make the control run although its result is in the cache */

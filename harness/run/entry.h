@@ -61,7 +61,9 @@ struct run_entry {
     char undo_error[200];
     bool lasts; /* in force and to be recovered */
     char error[200];
-    struct loop_source *time, *plus, *within, *until, *next, *follow;
+    int64_t in_force_ns; /* since when the newest firing has been */
+    size_t stepped;      /* so many steps of its profile have begun */
+    struct loop_source *time, *plus, *within, *until, *next, *follow, *step;
 };
 
 /* A call that waits until the entry with this tag is in force. */
@@ -89,6 +91,7 @@ struct json_writer *entry_record(const struct run_entry *a, enum source s,
 void entry_fire(struct run_entry *a);
 void entry_fire_again(struct run_entry *a); /* a sticky one, if there is what it strikes */
 void entry_follow(struct run_entry *a);     /* its second part */
+void entry_count_step(struct run_entry *a); /* when the next step of its profile begins */
 void entry_come_again(struct run_entry *a); /* the next of its times, if its targets are back */
 void entry_inject(struct run_entry *a);     /* into all that it strikes */
 void entry_answered(struct run_entry *a, const char *error);

@@ -31,6 +31,22 @@ static int64_t steps_done(const struct run_entry *a) {
     return most;
 }
 
+/* "5000000000: delay 200ms" */
+static void put_profile(const struct run_entry *a, struct json_writer *w) {
+    const struct timeline_entry *e = a->entry;
+    if (!e->profile_n)
+        return;
+    json_array(w, "profile");
+    for (size_t i = 0; i < e->profile_n; i++) {
+        BUF_FINI struct buf text = {0};
+        buf_printf(&text, "%lld:", (long long)e->profile[i].at_ns);
+        for (size_t k = 0; k < e->profile[i].with_n; k++)
+            buf_printf(&text, " %s %s", e->profile[i].with[k].key, e->profile[i].with[k].value);
+        json_put_string(w, NULL, buf_str(&text));
+    }
+    json_end_array(w);
+}
+
 static void record_fired(struct run_entry *a) {
     const struct trigger *when = &a->entry->when;
     /* Of its own accord: nobody was waited for. */
@@ -45,6 +61,7 @@ static void record_fired(struct run_entry *a) {
         json_put_string(w, "shape", fault_arg(&a->args, "shape", NULL));
         json_put_string(w, "groups", fault_arg(&a->args, "groups", NULL));
     }
+    put_profile(a, w);
     if (when->has_step && !again)
         json_put_i64(w, "step", when->step);
     json_put_i64(w, "lag_ns", a->fired_ns - a->condition_ns - (again ? 0 : when->plus_ns));
@@ -105,6 +122,12 @@ static void record_error(struct run_entry *a) {
 
 /* ---- firing ---- */
 
+/* The wire goes from step to step by itself: it is counted when the next one begins. */
+void entry_count_step(struct run_entry *a) {
+    if (a->stepped < a->args.steps_n)
+        loop_timer_at(a->step, a->in_force_ns + a->args.steps[a->stepped].at_ns);
+}
+
 /* How it goes on from here by itself. */
 static void set_timers(struct run_entry *a) {
     int64_t for_ns = a->entry->for_ns ? a->entry->for_ns : a->course.lasts_ns;
@@ -113,6 +136,8 @@ static void set_timers(struct run_entry *a) {
         for_ns = most_ns;
     if (a->lasts && for_ns)
         loop_timer_at(a->until, clock_monotonic_ns() + for_ns);
+    a->stepped = 1;
+    entry_count_step(a);
     if (a->plan->fault->follow)
         loop_timer_at(a->follow, clock_monotonic_ns() + a->course.follow_ns);
     if (a->again_n)
@@ -191,6 +216,7 @@ static void finished(struct run_entry *a) {
         a->again_n = 0;
     } else {
         a->in_force++;
+        a->in_force_ns = clock_monotonic_ns();
         a->lasts = fault_has(a->plan->fault, EFFECT_LASTING);
         set_timers(a);
         entry_look_again(a);

@@ -251,6 +251,8 @@ static int open_nodes(struct engine *e, struct err *err) {
         return err->code;
     if (e->spec->keep)
         cluster_keep(e->cluster);
+    if (e->spec->pcap)
+        cluster_capture(e->cluster);
     return 0;
 }
 

@@ -34,6 +34,7 @@ struct run_spec {
     const struct control *control; /* NULL: this is the control run */
     const char *const *sets;       /* what was overridden, key=value, NULL-ended; or NULL */
     bool keep;                     /* keep the cluster's scratch directory */
+    bool pcap;                     /* write down the frames of every node */
     int64_t until_ns; /* on the monotonic clock: interrupted then, if it has not ended; 0: never */
     /* Told of every record as it is written: the live view. May be NULL. */
     void (*seen)(void *arg, const struct record *r);

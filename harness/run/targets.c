@@ -279,7 +279,8 @@ int targets_shape(struct engine *e, const struct planned_entry *pa, struct fault
     struct fault_arg *v = arena_array(&e->arena, struct fault_arg, pa->args.n + 1);
     memcpy(v, pa->args.v, pa->args.n * sizeof(*v));
     v[pa->args.n] = (struct fault_arg){"groups", arena_strdup(&e->arena, buf_str(&groups))};
-    *ret = (struct fault_args){v, pa->args.n + 1, pa->args.seed};
+    ret->v = v;
+    ret->n = pa->args.n + 1;
     return 0;
 }
 

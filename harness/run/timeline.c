@@ -3,6 +3,7 @@
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "harness/observe/log_matcher.h"
+#include "harness/run/counting.h"
 #include "harness/run/directory.h"
 #include "harness/run/entry.h"
 #include "harness/scenario/pattern.h"
@@ -282,6 +283,15 @@ static void on_follow(void *arg, int64_t now) {
     entry_follow(arg);
 }
 
+static void on_step(void *arg, int64_t now) {
+    struct run_entry *a = arg;
+    a->stepped++;
+    if (a->lasts) {
+        counting_ask(a->owner->engine);
+        entry_count_step(a);
+    }
+}
+
 /* ---- the whole ---- */
 
 static struct run_entry *add_entry(struct timeline *t, const struct planned_entry *pa) {
@@ -299,6 +309,7 @@ static struct run_entry *add_entry(struct timeline *t, const struct planned_entr
     a->until = loop_timer(e->loop, on_until, a);
     a->next = loop_timer(e->loop, on_next, a);
     a->follow = loop_timer(e->loop, on_follow, a);
+    a->step = loop_timer(e->loop, on_step, a);
     if (a->entry->when.log) /* the loader has refused all that are wrong */
         a->log = pattern_new(a->entry->when.log, NULL);
     return a;
@@ -458,6 +469,7 @@ static void end(struct engine *e, const char *why) {
         loop_timer_off(a->within);
         loop_timer_off(a->next);
         loop_timer_off(a->follow);
+        loop_timer_off(a->step);
         bool enough = a->entry->times == TIMES_EACH_ROUND && a->fired;
         if (a->state != ENTRY_DONE && a->state != ENTRY_FAILED && !enough && !a->of)
             entry_fail(a, why_not(a, why));

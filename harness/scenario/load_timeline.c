@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { ACTIONS_MAX = 1000 };
+enum { ACTIONS_MAX = 1000, PROFILE_MAX = 16 };
 
 static void read_id(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct timeline_entry *a = out;
@@ -154,6 +154,66 @@ static void read_with(struct reader *r, const struct key *k, const struct yaml *
     reader_pairs(r, k, n, &a->with, &a->with_n);
 }
 
+/* One step: its time, and what else stands there. */
+static void read_step(struct reader *r, const struct key *k, const struct yaml *n,
+                      struct profile_step *ret) {
+    struct pair *v;
+    size_t used = 0;
+    const struct key at = {.name = "at", .type = "a duration"};
+    if (n->type != YAML_MAP) {
+        diagnostics_add(r->d, n->place, "%s: a step is a map, as in {at: 5s, delay: 200ms}",
+                        k->name);
+        return;
+    }
+    if (!yaml_get(n, "at"))
+        diagnostics_add(r->d, n->place, "%s: a step needs at, its time after the fault came",
+                        k->name);
+    else
+        reader_time(r, &at, yaml_get(n, "at"), &ret->at_ns);
+    const struct pair *all = NULL;
+    if (!reader_pairs(r, k, n, &all, &used))
+        return;
+    ret->place = n->place;
+    ret->with = v = arena_array(r->arena, struct pair, used + 1);
+    for (size_t i = 0; i < used; i++)
+        if (!str_eq(all[i].key, "at"))
+            v[ret->with_n++] = all[i];
+    if (!ret->with_n)
+        diagnostics_add(r->d, n->place, "%s: a step needs a parameter of the fault besides at",
+                        k->name);
+}
+
+/* Their times go up, from 0 on: before the first nothing would be done. */
+static void read_profile(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct timeline_entry *a = out;
+    if (n->type != YAML_LIST || !n->length || n->length > PROFILE_MAX) {
+        diagnostics_add(r->d, n->place, "%s must be %s, of %d at most", k->name, k->type,
+                        PROFILE_MAX);
+        return;
+    }
+    int before = r->d->errors;
+    struct profile_step *v = arena_array(r->arena, struct profile_step, n->length + 1);
+    yaml_each(it, n) {
+        struct profile_step *step = &v[a->profile_n++];
+        read_step(r, k, it, step);
+        if (r->d->errors > before)
+            return;
+        if (step == v ? step->at_ns != 0 : step->at_ns <= step[-1].at_ns)
+            diagnostics_add(r->d, yaml_get(it, "at")->place,
+                            step == v ? "at: the first step begins with the fault; write at: 0s"
+                                      : "at: %s is not later than the step before it",
+                            yaml_get(it, "at")->text);
+    }
+    a->profile = v;
+}
+
+/* What comes after the end never comes. */
+static void check_profile(struct reader *r, const struct timeline_entry *a) {
+    const struct profile_step *last = &a->profile[a->profile_n - 1];
+    if (a->for_ns && last->at_ns >= a->for_ns)
+        diagnostics_add(r->d, last->place, "profile: this step comes when the fault is over (for)");
+}
+
 static void read_times(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct timeline_entry *a = out;
     a->times_n = 1;
@@ -196,6 +256,12 @@ const struct section section_entry = {
          "on: random of workers", read_on, .form = "<target>"},
         {"with", "a map of parameters", NULL, "The fault's parameters; `rankquake explain FAULT`.",
          "with: {disk: fresh}", read_with, .form = "{<scalar>}"},
+        {"profile", "a list of steps", NULL,
+         "How the parameters of an impairment of the network change while it lasts: each step says "
+         "when, counted from the fault, and which parameters are others than in with from then on. "
+         "The first is at 0s; 16 at most.",
+         "profile: [{at: 0s, delay: 1ms}, {at: 5s, delay: 200ms}]", read_profile,
+         .form = "[{<scalar>}]"},
         {"times", "once, each-round or a whole number", "once",
          "How often the trigger may fire; each-round: once in every round.", "times: each-round",
          read_times, .min = 1, .max = 1000, .form = "once | each-round | <int>"},
@@ -244,15 +310,19 @@ static void read_entry(struct reader *r, const struct yaml *n, struct timeline_e
     else if (a->fault && a->heal >= 0)
         diagnostics_add(r->d, n->place,
                         "fault and heal exclude each other; make two entries of it");
-    else if (a->heal >= 0 && (a->on.text || a->with_n || a->for_ns || a->until || a->sticky))
+    else if (a->heal >= 0 &&
+             (a->on.text || a->with_n || a->profile_n || a->for_ns || a->until || a->sticky))
         diagnostics_add(r->d, n->place,
-                        "heal ends a fault; on, with, for, until and sticky stand at that fault");
+                        "heal ends a fault; on, with, profile, for, until and sticky stand at that "
+                        "fault");
     else if (a->sticky && (a->times != TIMES_N || a->times_n != 1))
         diagnostics_add(r->d, n->place,
                         "times and sticky exclude each other: sticky is as often as the node comes "
                         "back");
     else if (a->for_ns && a->until)
         diagnostics_add(r->d, a->until->place, "for and until exclude each other: give one end");
+    else if (a->profile_n)
+        check_profile(r, a);
 }
 
 void load_timeline(struct reader *r, const struct key *k, const struct yaml *n, void *out) {

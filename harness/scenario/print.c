@@ -157,6 +157,15 @@ static void put_entry(struct buf *b, const struct scenario *s, const struct time
         put_map(b, a->with, a->with_n);
         buf_putc(b, '\n');
     }
+    buf_puts(b, a->profile_n ? "    profile:\n" : "");
+    for (size_t i = 0; i < a->profile_n; i++) {
+        buf_puts(b, "      - at: ");
+        put_duration(b, a->profile[i].at_ns);
+        for (size_t k = 0; k < a->profile[i].with_n; k++)
+            buf_printf(b, "\n        %s: \"%s\"", a->profile[i].with[k].key,
+                       a->profile[i].with[k].value);
+        buf_putc(b, '\n');
+    }
     if (a->times == TIMES_EACH_ROUND)
         buf_puts(b, "    times: each-round\n");
     else if (a->times_n != 1)

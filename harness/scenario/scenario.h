@@ -155,6 +155,14 @@ struct target_spec {
 enum times_kind { TIMES_N, TIMES_EACH_ROUND };
 
 /* One entry of the timeline: a fault, or the healing of an earlier one. */
+/* From this time after the fault came in force on, with these parameters in place of `with`'s. */
+struct profile_step {
+    int64_t at_ns;
+    const struct pair *with;
+    size_t with_n;
+    struct place place;
+};
+
 struct timeline_entry {
     const char *id;    /* given, or the fault's name and a number */
     const char *fault; /* name; NULL: heal */
@@ -163,6 +171,8 @@ struct timeline_entry {
     struct target_spec on;
     const struct pair *with;
     size_t with_n;
+    const struct profile_step *profile; /* in the order of their times, the first at 0 */
+    size_t profile_n;
     enum times_kind times;
     int times_n;
     bool sticky;    /* done again on the same node whenever its agent comes back */

@@ -75,6 +75,8 @@ static const struct verb_option options[] = {
     {"--format", "REPORT", "what to print at the end (default: terminal); see list reports"},
     {"--keep", NULL,
      "keep scratch directories; at a terminal, keep the cluster up too until you press Enter"},
+    {"--pcap", NULL,
+     "write the frames of each node's wire to pcap/NODE.pcapng of the run, 64 MiB each at most"},
     {"--fresh", NULL, "make the control run again, whatever the cache holds"},
     {"--strict", NULL, "inconclusive and skipped count as failed"},
     {"--untrusted", NULL,
@@ -127,6 +129,7 @@ static int take_options(struct run_request *q, const struct arguments *a) {
     q->suite.out = out ? out : "runs";
     q->suite.format = format ? format : "terminal";
     q->suite.keep = arguments_value(a, "--keep");
+    q->suite.pcap = arguments_value(a, "--pcap");
     q->suite.strict = arguments_value(a, "--strict");
     q->suite.beside = arguments_value(a, "--beside");
     q->suite.fresh = arguments_value(a, "--fresh");
@@ -169,10 +172,14 @@ static void name_commands(struct plan *p) {
     fputs(buf_str(&text), stderr);
 }
 
-static int check_host(const struct selected *l) {
+static int check_host(const struct run_request *q, const struct selected *l) {
     struct err err = {0};
     name_commands(l->plan);
     int r = plan_check_host(l->plan, &err);
+    if (r == 0 && q->suite.pcap && l->plan->isolation == ISOLATION_PROCESSES)
+        r = err_say(&err, -ENOTSUP,
+                    "--pcap: there is no wire whose frames could be written down; it comes with "
+                    "nodes in namespaces");
     if (r == 0 && l->plan->launcher_note)
         fprintf(stderr, "rankquake run: %s\n", l->plan->launcher_note);
     if (r == 0)
@@ -237,7 +244,7 @@ static bool is_last(const struct run_request *q, const struct run_tally *t) {
 
 /* One file, with every seed, as often as asked; stops when interrupted. */
 static void run_file(const struct run_request *q, const struct selected *l, struct run_tally *t) {
-    int host = check_host(l);
+    int host = check_host(q, l);
     bool until_failure = !q->selection.counted && l->scenario->repeat.until_failure;
     if (host != EXIT_PASS) {
         tally_add(t, host, l);
@@ -330,13 +337,15 @@ static void print_lost(const struct run_request *q, const struct run_tally *t) {
 /* What each run is told besides its file and its seed. */
 static const char *const *options_of(struct run_request *q) {
     size_t n = 0;
-    const char **v = arena_array(&q->arena, const char *, 8);
+    const char **v = arena_array(&q->arena, const char *, 9);
     v[n++] = "--out";
     v[n++] = q->suite.out;
     v[n++] = "--format";
     v[n++] = q->suite.format;
     if (q->suite.keep)
         v[n++] = "--keep";
+    if (q->suite.pcap)
+        v[n++] = "--pcap";
     if (q->suite.strict)
         v[n++] = "--strict";
     if (q->suite.fresh)

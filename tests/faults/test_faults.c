@@ -151,11 +151,13 @@ static int fake_part(void *node, const char *groups, const struct impairment *ho
 }
 
 static struct impairment impaired;
-static int fake_impair(void *node, const char *groups, const struct impairment *how, bool on,
-                       struct err *err) {
+static size_t impaired_n;
+static int fake_impair(void *node, const char *groups, const struct impairment *how, size_t n,
+                       bool on, struct err *err) {
     (void)node, (void)err;
+    impaired_n = n;
     strncpy(parted, groups, sizeof(parted) - 1);
-    impaired = *how;
+    impaired = how[n - 1];
     return call(on ? "I" : "i");
 }
 
@@ -269,6 +271,23 @@ static void test_a_delay_is_taken_away_as_it_was_set(void **state) {
     assert_int_equal(play("net-delay", NULL, &err), 0);
     assert_int_equal(impaired.delay_ns, 100000000);
     assert_int_equal(impaired.planes, PLANE_ALL);
+}
+
+static void test_a_profile_is_one_impairment_a_step_each_until_the_next(void **state) {
+    (void)state;
+    struct err err;
+    const struct fault_arg base[] = {{"planes", "data"}},
+                           first[] = {{"delay", "1ms"}, {"planes", "data"}},
+                           last[] = {{"delay", "9ms"}, {"planes", "data"}};
+    const struct fault_step steps[] = {{0, first, 2}, {5000, last, 2}};
+    const struct fault_args a = {.v = base, .n = 1, .steps = steps, .steps_n = 2};
+    assert_int_equal(play("net-delay", &a, &err), 0);
+    assert_int_equal(impaired_n, 2);
+    assert_true(impaired.from_ns == 5000 && impaired.until_ns == 0);
+    assert_true(impaired.delay_ns == 9000000 && impaired.planes == PLANE_DATA);
+    const struct fault_args one = {.v = base, .n = 1, .steps = steps, .steps_n = 1};
+    assert_int_equal(play("net-delay", &one, &err), 0);
+    assert_true(impaired_n == 1 && impaired.delay_ns == 1000000 && !impaired.until_ns);
 }
 
 static void test_peers_are_kept_from_hearing_before_connections_are_forgotten(void **state) {
@@ -476,6 +495,7 @@ int main(void) {
         cmocka_unit_test(test_a_worker_is_not_sent_what_is_no_signal),
         cmocka_unit_test(test_a_partition_is_of_the_target_and_all_others_or_of_the_groups),
         cmocka_unit_test(test_a_delay_is_taken_away_as_it_was_set),
+        cmocka_unit_test(test_a_profile_is_one_impairment_a_step_each_until_the_next),
         cmocka_unit_test(test_peers_are_kept_from_hearing_before_connections_are_forgotten),
         cmocka_unit_test(test_a_clock_is_moved_as_it_is_asked_and_right_again),
         cmocka_unit_test(test_what_cannot_be_had_together_is_refused),

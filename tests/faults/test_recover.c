@@ -28,6 +28,11 @@ static int op_part(void *node, const char *groups, const struct impairment *how,
                    struct err *err) {
     return done++, 0;
 }
+
+static int op_impair(void *node, const char *groups, const struct impairment *how, size_t n,
+                     bool on, struct err *err) {
+    return done++, 0;
+}
 static int op_none(void *node, struct err *err) {
     return done++, 0;
 }
@@ -50,7 +55,7 @@ static int op_unlimit(void *node, enum node_limit what, struct err *err) {
 static const struct node_ops ops = {.kill = op_none,
                                     .silence = op_silence,
                                     .part = op_part,
-                                    .impair = op_part,
+                                    .impair = op_impair,
                                     .forget_connections = op_forget,
                                     .destroy_sockets = op_none,
                                     .start = op_start,

@@ -90,6 +90,19 @@ static void test_a_delay_is_between_groups_and_of_its_planes(void **state) {
     assert_int_equal(pass(0, 1, DATA, &segment, 0).late_ns, 0);
 }
 
+static void test_an_impairment_has_its_time(void **state) {
+    (void)state;
+    struct impaired both[] = {impaired(1, (struct impairment){.delay_ns = 1, .until_ns = SECOND}),
+                              impaired(2, (struct impairment){.delay_ns = 7, .from_ns = SECOND})};
+    impairer_set(impairer, both, 2, 5 * MS);
+    assert_int_equal(pass(0, 1, DATA, &segment, 5 * MS).late_ns, 1);
+    assert_int_equal(pass(0, 1, DATA, &segment, 5 * MS + SECOND - 1).late_ns, 1);
+    assert_int_equal(pass(0, 1, DATA, &segment, 5 * MS + SECOND).late_ns, 7);
+    impairer_set(impairer, &both[1], 1, 9 * MS); /* it is known already: its time goes on */
+    assert_int_equal(pass(0, 1, DATA, &segment, 5 * MS + SECOND - 1).late_ns, 0);
+    assert_int_equal(pass(0, 1, DATA, &segment, 5 * MS + SECOND).late_ns, 7);
+}
+
 static void test_a_direction_leaves_the_other_alone(void **state) {
     (void)state;
     set((struct impairment){.delay_ns = 5, .direction = DIRECTION_FROM});
@@ -373,6 +386,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         T(test_without_impairments_everything_passes_at_once),
         T(test_a_delay_is_between_groups_and_of_its_planes),
+        T(test_an_impairment_has_its_time),
         T(test_a_direction_leaves_the_other_alone),
         T(test_jitter_is_drawn_from_its_seed_and_stays_in_its_bounds),
         T(test_what_stays_goes_on_with_its_draws),

@@ -40,6 +40,25 @@ static void test_a_wrong_value_hides_no_wrong_name(void **state) {
                 "6:64: node-kill has no parameter \"x\"; it takes none\n");
 }
 
+static void test_a_profile_begins_with_its_fault_and_goes_on_until_its_end(void **state) {
+    (void)state;
+    assert_told("job: {run: [a]}\ntimeline:\n"
+                "  - {when: {step: 1}, fault: net-delay, on: n0, profile: [{at: 1s, delay: 1ms}]}\n"
+                "  - {when: {step: 1}, fault: net-delay, on: n0, profile: [{at: 0s, delay: 1ms}, "
+                "{at: 0s, delay: 2ms}]}\n"
+                "  - {when: {step: 1}, fault: net-delay, on: n0, profile: [{delay: 1ms}]}\n"
+                "  - {when: {step: 1}, fault: net-delay, on: n0, profile: [{at: 0s}]}\n"
+                "  - {when: {step: 1}, fault: net-delay, on: n0, profile: [{at: soon, d: 1ms}]}\n"
+                "  - {when: {step: 1}, fault: net-delay, on: n0, profile: [{at: 0s, delay: 1ms}, "
+                "{at: 5s, delay: 2ms}], for: 5s}\n",
+                "3:64: at: the first step begins with the fault; write at: 0s\n"
+                "4:86: at: 0s is not later than the step before it\n"
+                "5:59: profile: a step needs at, its time after the fault came\n"
+                "6:59: profile: a step needs a parameter of the fault besides at\n"
+                "7:64: at: \"soon\" is not a duration; write 250ms, 2s, 5m or 1h\n"
+                "8:81: profile: this step comes when the fault is over (for)\n");
+}
+
 /* Who misspells the cluster has not said how many nodes there are. */
 static void test_what_follows_from_another_mistake_is_not_told(void **state) {
     (void)state;
@@ -82,6 +101,7 @@ static void test_what_is_no_scenario_has_no_lines(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_profile_begins_with_its_fault_and_goes_on_until_its_end),
         cmocka_unit_test(test_a_wrong_value_hides_no_wrong_name),
         cmocka_unit_test(test_what_follows_from_another_mistake_is_not_told),
         cmocka_unit_test(test_what_is_no_scenario_has_no_lines),

@@ -173,6 +173,17 @@ static const struct refused {
     {LINE("fault: net-partition, with: {groups: \"n0|n0,n9\"}"),
      "4:60: groups: n0 is named twice\n4:60: groups: there is no node \"n9\"; write n0,n1|n2, "
      "without blanks\n"},
+    {LINE("fault: net-delay, on: n0, profile: [{at: 0s, delay: 0s}]"),
+     "4:59: delay: 0s is none; write one of up to 60s, as in 100ms\n"},
+    {LINE("fault: net-delay, on: n0, profile: [{at: 0s, dellay: 1ms}]"),
+     "4:76: net-delay has no parameter \"dellay\"; did you mean \"delay\"?\n"},
+    {LINE("fault: net-delay, on: n0, profile: [{at: 0s, planes: data}]"),
+     "4:76: profile: planes does not change; write it in with\n"},
+    {LINE("fault: net-block, on: n0, profile: [{at: 0s, port: 1}]"),
+     "4:59: profile: net-block does not change while it lasts; what impairs frames does, such as "
+     "net-delay, net-loss and net-rate\n"},
+    {LINE("fault: net-dns-fail, on: n0, with: {names: n7}"),
+     "4:66: names: there is no node \"n7\"; write n0,n1, without blanks\n"},
     {LINE("fault: net-partition, on: n0, with: {shape: halves}"),
      "4:49: on and shape exclude each other: a shape draws whom\n"},
     {LINE("fault: net-partition, with: {shape: halves, groups: \"n0|n1\"}"),
