@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct kept {
+struct kept_cgroup {
     char *path, *from;
 };
 
@@ -18,7 +18,7 @@ struct cgroup_keeper {
     struct loop *loop;
     int control;
     struct dead_man *heals;
-    struct kept *v;
+    struct kept_cgroup *v;
     size_t n;
 };
 
@@ -38,8 +38,8 @@ static void on_silence(void *arg, int64_t silent_ns) {
 static void note(struct cgroup_keeper *k, const struct json *m) {
     const char *made = json_get_string(m, "made", NULL), *gone = json_get_string(m, "gone", NULL);
     if (made)
-        mem_push(k->v, k->n) = (struct kept){mem_printf("%s", made),
-                                             mem_printf("%s", json_get_string(m, "from", "/"))};
+        mem_push(k->v, k->n) = (struct kept_cgroup){
+            mem_printf("%s", made), mem_printf("%s", json_get_string(m, "from", "/"))};
     for (size_t i = k->n; gone && i-- > 0;)
         if (str_eq(k->v[i].path, gone))
             forget(k, i);

@@ -58,7 +58,7 @@ for family in ${FAMILIES-$(families)}; do
     for ((n = 1; n <= ${KILLS:-200} && SECONDS < end; n++)); do
         kill_one "${names[(n - 1) % ${#names[@]}]}" $n
     done
-    echo "$family: $((n - 1)) runs of ${#names[@]} faults killed, $struck with the fault in force, $SECONDS s so far, ${bad/0/nothing} left"
+    echo "$family: $((n - 1)) runs of ${#names[@]} faults killed, $struck with the fault in force, $SECONDS s so far$([ $bad = 0 ] && echo ', nothing left')"
     [ ${#missed[@]} = 0 ] || { echo "$family: not always in force: ${!missed[*]}"; bad=1; }
 done
 exit $bad
