@@ -3,6 +3,7 @@
 X(agent_back)
 X(agent_left)
 X(agent_start)
+X(answers_late)
 X(answers_lost)
 X(calls_filtered)
 X(child_ended)

@@ -2,6 +2,7 @@
 
 #include "base/base64.h"
 #include "base/str.h"
+#include "base/sys/clock.h"
 #include "harness/observe/gateway.h"
 
 #include <errno.h>
@@ -87,15 +88,29 @@ static int read_alarms(struct arena *a, const struct store_question *q, int64_t 
     return j ? 0 : err->code;
 }
 
+/* One question after the other, as long as one may stand still, and of each how long it took. */
+static int read_slowest(struct arena *a, const struct store_question *q, int64_t *ret,
+                        struct err *err) {
+    static const int64_t for_ns = 1600000000;
+    int64_t began_ns = clock_monotonic_ns(), asked_ns = began_ns;
+    *ret = 0;
+    while (*ret < q->number && asked_ns - began_ns < for_ns) {
+        if (!ask(a, q, "/v3/kv/range", "{\"key\":\"AA==\"}", err))
+            return err->code;
+        int64_t now_ns = clock_monotonic_ns();
+        *ret = now_ns - asked_ns > *ret ? now_ns - asked_ns : *ret;
+        asked_ns = now_ns;
+    }
+    return 0;
+}
+
 int store_read_ask(const struct store_question *q, int64_t *ret, struct err *err) {
     static const struct {
         const char *word;
         int (*read)(struct arena *a, const struct store_question *q, int64_t *ret, struct err *err);
-    } words[] = {{"lease", read_lease},
-                 {"lease-keys", read_lease_keys},
-                 {"revision", read_revision},
-                 {"revision-gone", read_revision_gone},
-                 {"alarms", read_alarms}};
+    } words[] = {{"lease", read_lease},       {"lease-keys", read_lease_keys},
+                 {"revision", read_revision}, {"revision-gone", read_revision_gone},
+                 {"alarms", read_alarms},     {"slowest", read_slowest}};
     ARENA_FINI struct arena a = {0};
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
         if (str_eq(q->word, words[i].word))

@@ -440,6 +440,8 @@ static const struct {
            {"store-full", "most", "0"},
            {"store-restart", "data", "fresh"},
            {"store-restart", "down", "11m"},
+           {"store-slow", "delay", "2s"},
+           {"store-slow", "run", "0s"},
            {"memory-flip", "bit", "8"},
            {"memory-flip", "offset", "-1"},
            {"worker-deaf", "signal", "SIGKILL"},

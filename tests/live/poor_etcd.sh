@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A real etcd whose members die, come back and stand still, and whose disk quota is used up: each is felt and gone again; where
+# A real etcd whose members are slow, die, come back and stand still, and whose disk quota is used up: each is felt and gone again; where
 # nothing shows it the verdict is open and says so.
 # deadline: 480 s
 set -u
@@ -12,6 +12,8 @@ for id in one most last; do
     recorded 'members that are lost' '"source":"kernel","kind":"fault-evidence","id":"'$id'"'
 done
 recorded 'members that are lost' '"kind":"fault-recovered","id":"most"'
+recorded 'a member that is slow' '"source":"disk","kind":"fault-evidence","id":"slow".*"slowest_ns":[0-9]{9}'
+recorded 'a member that is slow' '"kind":"fault-recovered","id":"slow"'
 runs 'an etcd that is full' 0 scenarios/store/etcd-full.yaml
 recorded 'an etcd that is full' '"source":"disk","kind":"fault-evidence","id":"full".*"before":0,"after":1'
 recorded 'an etcd that is full' '"kind":"fault-recovered","id":"full"'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# rankrun's store stands still, dies and comes back empty, loses answers, its job's lease and its history: each is felt, and the
+# rankrun's store stands still, is slow, dies and comes back empty, loses answers, its job's lease and its history: each is felt, and the
 # job goes on; where nothing shows it the verdict is open and says so. What is killed or stopped cannot hide it.
 # deadline: 480 s
 set -u
@@ -39,6 +39,16 @@ job 'id: cut, when: {step: 20}, fault: net-partition, with: {groups: "store|n0,n
     'id: lost, when: {after: cut}, fault: store-answer-lost, on: n1, for: 100ms'
 runs 'answers that nobody waits for' 2 "$dir/job.yaml"
 said 'answers that nobody waits for' 'no answer was lost'
+
+# A store that is slow answers late; one that is away before it has answered once shows nothing of it.
+job 'id: slow, when: {step: 20}, fault: store-slow, on: store, with: {delay: 50ms}, for: 200ms' \
+    'id: away, when: {after: slow, plus: 600ms}, fault: store-slow, on: store, with: {delay: 1s}' \
+    'id: again, when: {after: away}, fault: store-restart, on: store'
+sed -i 's/steps=300/steps=120/' "$dir/job.yaml"
+runs 'a store that is slow' 2 "$dir/job.yaml" --isolation processes
+recorded 'a store that is slow' '"source":"disk","kind":"fault-evidence","id":"slow".*"slowest_ns":[0-9]{8}'
+recorded 'a store that is slow' '"kind":"fault-recovered","id":"slow"'
+recorded 'a store that is slow' '"kind":"fault-unfelt","id":"away".*the store was not read'
 
 # What does not fit the store is said before anything is begun.
 refused() { # refused WHAT STORE ENTRY SENTENCE
