@@ -41,6 +41,8 @@ struct wire {
     struct impairer *impairer;
     struct delay_line *late;
     struct resolver resolver;
+    struct store_gate *gate;
+    wire_request_fn *asked; /* NULL: nothing has been watched yet */
     unsigned char message[PACKET_PORT_MAX], packet[PACKET_PORT_MAX];
 };
 
@@ -54,6 +56,7 @@ struct wire *wire_new(struct loop *l, wire_gone_fn *gone, void *arg) {
     w->netlink = -1;
     w->impairer = impairer_new();
     w->late = delay_line_new(l, on_due, w);
+    w->gate = store_gate_new();
     for (int i = 0; i < WIRE_PORTS_MAX; i++)
         w->ports[i] =
             (struct port){.wire = w, .number = i, .packets = PACKET_PORT_CLOSED, .ifindex = -1};
@@ -75,6 +78,7 @@ struct wire *wire_free(struct wire *w) {
         capture_free(w->ports[i].capture);
     file_close(&w->netlink);
     delay_line_free(w->late);
+    store_gate_free(w->gate);
     impairer_free(w->impairer);
     free(w);
     return NULL;
@@ -364,6 +368,44 @@ static void forward(struct wire *w, struct port *from, struct port *to, const st
     }
 }
 
+/* ---- who asks the store for something ---- */
+
+/* True: the frame waits. */
+static bool waits_at_gate(struct wire *w, const struct port *from, const struct port *to,
+                          const struct passing *m, const struct frame *f) {
+    if (m->plane != PLANE_STORE || store_gate_is_open(w->gate))
+        return false;
+    const struct gate_frame g = {.from = from->number,
+                                 .to = to->number,
+                                 .plane = m->plane,
+                                 .frame = f,
+                                 .message = m->message,
+                                 .len = m->len};
+    const struct gate_verdict v = store_gate_see(w->gate, &g);
+    if (v.operation != STORE_OPERATION_NONE)
+        w->asked(w->arg, &(struct wire_request){g.from, g.to, v.operation, v.id});
+    return v.kept;
+}
+
+static void on_passed(void *arg, const struct gate_frame *g) {
+    struct wire *w = arg;
+    const struct passing m = {.message = g->message, .len = g->len, .plane = g->plane};
+    forward(w, &w->ports[g->from], &w->ports[g->to], &m);
+}
+
+void wire_watch_store(struct wire *w, unsigned told, unsigned held, wire_request_fn *fn) {
+    w->asked = fn;
+    store_gate_watch(w->gate, told, held);
+}
+
+void wire_pass(struct wire *w, uint64_t id) {
+    store_gate_pass(w->gate, id, on_passed, w);
+}
+
+void wire_pass_all(struct wire *w) {
+    store_gate_open(w->gate, on_passed, w);
+}
+
 static struct port *port_of(struct wire *w, const unsigned char mac[6]) {
     for (int i = 0; i < w->ports_n; i++)
         if (w->ports[i].known && memcmp(w->ports[i].mac, mac, 6) == 0)
@@ -387,7 +429,7 @@ static void decide(struct wire *w, struct port *from, struct passing *m) {
     }
     if (!f.group) {
         struct port *to = port_of(w, f.destination);
-        if (to && to != from)
+        if (to && to != from && !waits_at_gate(w, from, to, m, &f))
             forward(w, from, to, m);
         return;
     }

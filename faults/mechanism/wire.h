@@ -14,6 +14,7 @@
 #include "faults/mechanism/capture.h"
 #include "faults/mechanism/impairer.h"
 #include "faults/mechanism/resolver.h"
+#include "faults/mechanism/store_gate.h"
 #include "faults/mechanism/wire_rules.h"
 
 struct wire;
@@ -34,6 +35,14 @@ struct wire_port_counters { /* in: towards the node */
 /* The card of a port has gone, with the namespace its other end was in. */
 typedef void wire_gone_fn(void *arg, int port);
 
+/* A node asks the store for something that is watched; id: of one that waits for wire_pass, else 0. */
+struct wire_request {
+    int from, to; /* ports */
+    enum store_operation operation;
+    uint64_t id;
+};
+typedef void wire_request_fn(void *arg, const struct wire_request *r);
+
 struct wire *wire_new(struct loop *l, wire_gone_fn *gone, void *arg);
 struct wire *wire_free(struct wire *w); /* NULL is allowed; returns NULL. Removes no card. */
 void wire_queue(struct wire *w, enum packet_queue queue); /* of ports added from now on */
@@ -45,6 +54,11 @@ void wire_flush(struct wire *w);                /* what was captured can be read
 struct resolver *wire_resolver(struct wire *w); /* a host of its own, once it has an address */
 /* These impairments are in force from now on, and no others; false: there are too many. */
 bool wire_impair(struct wire *w, const struct impaired *list, size_t n);
+
+/* Sets of 1 << STORE_*, as store_gate_watch; fn is told. */
+void wire_watch_store(struct wire *w, unsigned told, unsigned held, wire_request_fn *fn);
+void wire_pass(struct wire *w, uint64_t id); /* it meets what is in force by now */
+void wire_pass_all(struct wire *w);          /* and nothing is watched any more */
 
 /* Makes the pair of cards: "eth0" with this address in the node's namespace (an fd), the other end
  * here. A port that is there already gets the new card in place of the old, which is removed. */

@@ -14,6 +14,7 @@
 #include "base/sys/loop.h"
 #include "faults/fault.h"
 #include "faults/mechanism/call_watch.h"
+#include "faults/mechanism/store_operation.h"
 #include "harness/plan/plan.h"
 
 /* RANKQUAKE_EVENTS of whatever runs in a node. */
@@ -37,6 +38,12 @@ struct wire_counters { /* of one node's port; in: towards the node */
                                            receiver's place in cluster_nodes */
     uint64_t passed_to[PLANES_N][CLUSTER_NODES_MAX]; /* likewise, passed on, by plane */
     uint64_t done_to[DEEDS_N][CLUSTER_NODES_MAX];    /* likewise, what impairments did to them */
+};
+
+struct store_request { /* a node asks the store, over the wire */
+    struct node *from, *to;
+    enum store_operation operation;
+    uint64_t waits; /* for cluster_pass_request; 0: it does not */
 };
 
 struct cluster_callbacks {
@@ -63,6 +70,9 @@ struct cluster_callbacks {
     /* Something that the node's program has started is about to make a call that the plan asks
      * for, on a file or by its name, and waits: true when it is to wait for node_pass. */
     bool (*called)(void *arg, struct node *n, const struct watched_call *call);
+    /* Of what cluster_watch_store asks for: true when it is to wait for cluster_pass_request, if it
+     * waits. */
+    bool (*asked)(void *arg, const struct store_request *r);
     void (*counters)(void *arg, struct node *n,
                      const struct wire_counters *c); /* to cluster_count */
     void (*counted)(void *arg);                      /* after the last of them */
@@ -107,6 +117,10 @@ struct node **cluster_nodes(const struct cluster *c); /* as in the plan, NULL-en
     for (struct node **it##_at = cluster_nodes(c), *it; (it = *it##_at); it##_at++)
 struct node *cluster_node(const struct cluster *c, const char *name);
 void cluster_count(struct cluster *c); /* asks for all counters */
+/* Sets of 1 << STORE_*: which requests to the store are told, and which of them wait on the wire; in
+ * force when it returns. Without a wire nothing is seen. */
+void cluster_watch_store(struct cluster *c, unsigned told, unsigned held);
+void cluster_pass_request(struct cluster *c, uint64_t waits);
 /* "n0,n1|n2" as a group for each of cluster_nodes, -1: in none; "*" is everybody else. -EINVAL: a
  * name that is no node's, or is in two groups. */
 int cluster_groups(const struct cluster *c, const char *text, int ret[CLUSTER_NODES_MAX],

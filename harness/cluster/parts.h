@@ -89,7 +89,8 @@ struct wire_link {
     struct process process; /* pid 0: never started, or ended */
     int fd;
     int64_t last_id;
-    struct list queue; /* answers that came while another one was waited for */
+    unsigned told, held; /* of what the store is asked */
+    struct list queue;   /* answers that came while another one was waited for */
     struct loop_source *on_message, *on_end, *on_queue;
 };
 

@@ -87,6 +87,18 @@ static void on_counters(struct cluster *c, const struct json *ports) {
         c->cb.counted(c->arg);
 }
 
+/* Nobody needs it to wait any more, or nobody asks. */
+static void on_request(struct cluster *c, struct node *n, const struct json *j) {
+    int64_t to = json_get_i64(j, "to", -1), operation = json_get_i64(j, "operation", -1);
+    const struct store_request r = {.from = n,
+                                    .to = to >= 0 && to < (int64_t)c->nodes_n ? c->nodes[to] : NULL,
+                                    .operation = (enum store_operation)operation,
+                                    .waits = (uint64_t)json_get_i64(j, "waits", 0)};
+    bool known = r.to && operation >= 0 && operation < STORE_OPERATIONS_N && c->cb.asked;
+    if ((!known || !c->cb.asked(c->arg, &r)) && r.waits)
+        cluster_pass_request(c, r.waits);
+}
+
 static void handle(struct cluster *c, const struct json *j) {
     const char *op = json_get_string(j, "op", ""), *error = json_get_string(j, "error", NULL);
     int64_t port = json_get_i64(j, "port", -1);
@@ -97,7 +109,10 @@ static void handle(struct cluster *c, const struct json *j) {
         n->wired = false;
         cluster_settle(c);
     } else if (str_eq(op, "healed")) {
+        c->wire.told = c->wire.held = 0;
         cluster_healed(c, "the wire", j);
+    } else if (n && str_eq(op, "request")) {
+        on_request(c, n, j);
     } else if (str_eq(op, "count")) {
         on_counters(c, json_get(j, "ports"));
     }
@@ -123,6 +138,7 @@ static void on_message(void *arg, int fd, int what) {
     while (c->wire.fd == fd && (r = channel_receive(fd, &m, NULL)) > 0) {
         handle(c, m.json);
         message_fini(&m);
+        on_queue(c, 0); /* what came while that was handled is older than what comes next */
     }
     if (r < 0 && c->wire.on_message) /* its end is told by its pidfd */
         loop_fd_set(c->wire.on_message, 0);
@@ -346,4 +362,24 @@ void wire_link_count(struct cluster *c) {
     request_begin(&c->wire, &r, "count");
     if (request_send(&c->wire, &r, NULL, 0, NULL) != 0 && c->cb.counted)
         c->cb.counted(c->arg);
+}
+
+void cluster_watch_store(struct cluster *c, unsigned told, unsigned held) {
+    struct wire_link_request r;
+    struct err err;
+    if (c->wire.told == told && c->wire.held == held)
+        return;
+    c->wire.told = told;
+    c->wire.held = held;
+    request_begin(&c->wire, &r, "watch");
+    json_put_i64(&r.w, "told", told);
+    json_put_i64(&r.w, "held", held);
+    request_settle(c, &r, &err); /* a wire that has ended is told by its pidfd */
+}
+
+void cluster_pass_request(struct cluster *c, uint64_t waits) {
+    struct wire_link_request r;
+    request_begin(&c->wire, &r, "pass");
+    json_put_i64(&r.w, "waits", (int64_t)waits);
+    request_send(&c->wire, &r, NULL, 0, NULL);
 }

@@ -76,6 +76,7 @@ static void on_silence(void *arg, int64_t silent_ns) {
     struct wire_service *s = arg;
     wire_rules_clear(wire_rules(s->wire));
     wire_impair(s->wire, NULL, 0);
+    wire_pass_all(s->wire);
     begin(s, "healed");
     json_put_i64(&s->w, "silent_ns", silent_ns);
     send_out(s);
@@ -181,6 +182,27 @@ static int do_bootstrap(struct wire_service *s, struct message *m, struct err *e
     return 0;
 }
 
+static void on_request(void *arg, const struct wire_request *r) {
+    struct wire_service *s = arg;
+    begin(s, "request");
+    json_put_i64(&s->w, "port", r->from);
+    json_put_i64(&s->w, "to", r->to);
+    json_put_i64(&s->w, "operation", r->operation);
+    json_put_i64(&s->w, "waits", (int64_t)r->id);
+    send_out(s);
+}
+
+static int do_watch(struct wire_service *s, struct message *m, struct err *err) {
+    wire_watch_store(s->wire, (unsigned)json_get_i64(m->json, "told", 0),
+                     (unsigned)json_get_i64(m->json, "held", 0), on_request);
+    return 0;
+}
+
+static int do_pass(struct wire_service *s, struct message *m, struct err *err) {
+    wire_pass(s->wire, (uint64_t)json_get_i64(m->json, "waits", 0));
+    return 0;
+}
+
 static void put_frames(struct wire_service *s, const char *key, const uint64_t *frames) {
     json_array(&s->w, key);
     for (int to = 0; to < s->ports_n; to++)
@@ -238,7 +260,7 @@ static void handle(struct wire_service *s, struct message *m) {
         int (*fn)(struct wire_service *s, struct message *m, struct err *err);
     } ops[] = {{"capture", do_capture}, {"setup", do_setup},           {"port", do_port},
                {"silence", do_silence}, {"partitions", do_partitions}, {"bootstrap", do_bootstrap},
-               {"count", do_count}};
+               {"count", do_count},     {"watch", do_watch},           {"pass", do_pass}};
     const char *op = json_get_string(m->json, "op", "");
     struct err err;
     dead_man_heard(s->heals);

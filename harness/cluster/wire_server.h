@@ -13,11 +13,14 @@
  *   count {}               {ports:[{port, frames_in, ..., cut:[{to, frames}],
  *                          delayed: likewise}..]}
  *
+ *   watch {told, held}     sets of 1 << STORE_*: what the store is asked for (store_gate.h)
+ *   pass {waits}           one of them that waits
  *   beat {}                a sign that the harness is there, which has no answer: see dead_man.h
  *
  * An answer is {id, op, port, error|null}. By itself it says gone {port}: the node's namespace has
- * ended; and healed {silent_ns}: the harness had said nothing for too long, and there are neither
- * partitions nor impairments any more. */
+ * ended; request {port, to, operation, waits}: a node asks the store for what is watched, and waits: 0,
+ * or what lets it go on; and healed {silent_ns}: the harness had said nothing for too long, and there
+ * are neither partitions nor impairments any more, and nobody waits. */
 #pragma once
 
 #include "base/err.h"

@@ -656,7 +656,7 @@ static void check_minimum(struct checker *c) {
     for (size_t i = 0; i < c->s->timeline_n; i++) {
         const struct trigger *t = &c->s->timeline[i].when;
         if (is_join(&c->s->timeline[i]) && !t->has_step && !t->has_event && !t->has_round &&
-            !t->has_time && !t->phase && !trigger_is_call(t))
+            !t->has_time && !t->phase && !t->store && !trigger_is_call(t))
             return;
     }
     diagnostics_add(
@@ -664,6 +664,27 @@ static void check_minimum(struct checker *c) {
         "%d node%s started but nnodes needs %d, and no node-start makes up for it: the job "
         "could never begin",
         k->start, k->start == 1 ? " is" : "s are", c->s->job.min_nodes);
+}
+
+/* Operations of a store are read where they pass, which they do for who speaks etcd's HTTP. */
+static void check_requests(struct checker *c, const struct trigger *t) {
+    const struct scenario *s = c->s;
+    bool own = s->cluster.store == STORE_EMBEDDED;
+    if (!t || !t->store)
+        return;
+    if (s->cluster.store == STORE_NONE)
+        diagnostics_add(c->d, t->place, "store: %s: cluster.store is none, so nobody is asked",
+                        t->store);
+    else if (own && str_eq(s->job.launcher, "torchrun"))
+        diagnostics_add(c->d, t->place,
+                        "store: %s: torch's TCPStore (c10d) speaks a protocol of its own, which is "
+                        "not read; write cluster: {store: etcd}, or wait for a step, phase or log",
+                        t->store);
+    else if (own && scenario_store_host(s) && s->cluster.nodes == 1)
+        diagnostics_add(c->d, t->place,
+                        "store: %s: one node alone asks itself, and nothing passes the wire; take "
+                        "two nodes, or cluster: {store: etcd}",
+                        t->store);
 }
 
 void entries_make(struct plan *p, struct diagnostics *d) {
@@ -692,6 +713,8 @@ void entries_make(struct plan *p, struct diagnostics *d) {
                 check_is_there(&c, pa->entry);
             continue;
         }
+        check_requests(&c, &pa->entry->when);
+        check_requests(&c, pa->entry->until);
         check_lasting(&c, pa);
         if (!pa->fault)
             continue;

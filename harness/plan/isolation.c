@@ -20,6 +20,18 @@ static int check_faults(const struct plan *p, struct err *err) {
     return 0;
 }
 
+static int check_requests(const struct plan *p, struct err *err) {
+    for (size_t i = 0; i < p->entries_n; i++) {
+        const struct timeline_entry *a = p->entries[i].entry;
+        if (a->when.store || (a->until && a->until->store))
+            return err_say(err, -ENOTSUP,
+                           "%s (when.store), with nodes that are processes: what the store is "
+                           "asked for is read on the wire, which only nodes in namespaces have",
+                           a->id);
+    }
+    return 0;
+}
+
 static int use_processes(struct plan *p, struct err *err) {
     char prefix[LOOPBACK_PREFIX_MAX];
     if (p->rootfs)
@@ -28,6 +40,7 @@ static int use_processes(struct plan *p, struct err *err) {
                        "its files%s%s",
                        p->isolation_why ? "; " : "", p->isolation_why ? p->isolation_why : "");
     int r = check_faults(p, err);
+    r = r ? r : check_requests(p, err);
     if (r)
         return r;
     r = p->addresses = loopback_claim(PLAN_STORE_PORT, prefix, err);

@@ -52,11 +52,14 @@ static void describe(const struct trigger *t, const char *who, struct buf *out) 
               t->nth, t->file, who);
     else if (t->syscall)
         buf_printf(out, "%sbefore the call of %s number %d by %s", sep, t->syscall, t->nth, who);
+    else if (t->store)
+        buf_printf(out, "%swhen the store is asked for %s, number %d by %s", sep, t->store, t->nth,
+                   who);
     else if (t->log && t->nth > 1)
         quote(out, "%sat line number %d of %s that is like /%s/", sep, t->nth, who, t->log);
     else if (t->log)
         quote(out, "%sat the first line of %s that is like /%s/", sep, who, t->log);
-    if (t->has_step || t->has_event || t->phase || t->log || trigger_is_call(t))
+    if (t->has_step || t->has_event || t->phase || t->log || t->store || trigger_is_call(t))
         sep = ", ";
     if (t->has_time) {
         buf_puts(out, sep);

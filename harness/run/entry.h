@@ -35,7 +35,7 @@ struct run_entry {
     struct run_entry *of;   /* it is the end of that entry, and not in the file; NULL: it is */
     int tag;                /* of the senders it holds */
     enum entry_state state;
-    bool step_met, event_met, phase_met, time_met, log_met, call_met;
+    bool step_met, event_met, phase_met, time_met, log_met, call_met, request_met;
     bool holds;             /* somebody waits until it is in force */
     struct pattern *log;    /* NULL: it waits for no line */
     size_t lines, nearness; /* heard of its target; of the closest that did not match */
@@ -73,6 +73,12 @@ struct waiting_call {
     int tag;
 };
 
+/* Likewise a request to the store, on the wire. */
+struct waiting_request {
+    uint64_t id;
+    int tag;
+};
+
 struct timeline {
     struct engine *engine;
     struct rand rand;          /* of all draws, in the order in which entries fire */
@@ -83,6 +89,8 @@ struct timeline {
     int64_t steady_ns; /* 0: not yet */
     struct waiting_call *waiting;
     size_t waiting_n;
+    struct waiting_request *requests;
+    size_t requests_n;
 };
 
 /* firing.c */
@@ -149,6 +157,17 @@ bool entry_hears_call(const struct run_entry *a, const struct worker_call *f);
 void entry_record_call(const struct run_entry *a, const struct worker_call *f);
 void entry_hold_call(struct run_entry *a, const struct worker_call *f);
 void entry_release(struct run_entry *a); /* whoever waits for it, and for nobody else */
+
+/* witness.c: the kernel's word on whoever waits for it, when the fault has come in force. */
+void entry_record_held(struct run_entry *a);
+
+/* store_operation.c */
+void timeline_watch_store(struct timeline *t); /* anew: what the wire has to tell, and to hold */
+/* Whether it is what this trigger waits for. */
+bool entry_hears_request(const struct run_entry *a, const struct store_request *r);
+void entry_record_request(const struct run_entry *a, const struct store_request *r);
+void entry_hold_request(struct run_entry *a, const struct store_request *r);
+void entry_pass_requests(struct run_entry *a); /* whichever wait for it, and for nobody else */
 
 /* timeline.c */
 void entry_look_again(struct run_entry *a); /* after it came in force: times */

@@ -207,6 +207,10 @@ static void on_healed(void *arg, const char *who, int64_t silent_ns, const struc
     timeline_heal_all(e);
 }
 
+static bool on_asked(void *arg, const struct store_request *r) {
+    return timeline_asked(arg, r);
+}
+
 static bool on_called(void *arg, struct node *n, const struct watched_call *c) {
     return timeline_called(arg, n, c);
 }
@@ -232,6 +236,7 @@ static const struct cluster_callbacks callbacks = {
     .injected = on_injected,
     .healed = on_healed,
     .called = on_called,
+    .asked = on_asked,
     .counters = counting_counters,
     .counted = counting_counted,
     .failed = on_failed,

@@ -33,6 +33,7 @@ void timeline_arm(struct engine *e) {
             kinds |= observer_kind(phase_kind(w->phase));
     }
     observer_arm(e->observer, kinds, next == UINT64_MAX ? 0 : next);
+    timeline_watch_store(own(e, timeline));
 }
 
 /* ---- one trigger ---- */
@@ -57,7 +58,8 @@ static bool all_met(const struct run_entry *a) {
     const struct trigger *w = &a->entry->when;
     return (!w->has_step || a->step_met) && (!w->has_event || a->event_met) &&
            (!w->phase || a->phase_met) && (!w->log || a->log_met) &&
-           (!trigger_is_call(w) || a->call_met) && (!w->has_time || a->time_met);
+           (!trigger_is_call(w) || a->call_met) && (!w->store || a->request_met) &&
+           (!w->has_time || a->time_met);
 }
 
 static void conclude(struct run_entry *a, int64_t now) {
@@ -100,7 +102,7 @@ static void begin_looking(struct run_entry *a) {
     const struct limits *limits = &a->owner->engine->plan->scenario->limits;
     int64_t now = clock_monotonic_ns();
     a->step_met = a->event_met = a->phase_met = a->time_met = a->log_met = false;
-    a->call_met = a->holds = false;
+    a->call_met = a->request_met = a->holds = false;
     a->events = 0;
     set_state(a, ENTRY_LOOKING);
     if (!a->of) /* what ends a fault has no deadline */
@@ -246,6 +248,37 @@ bool timeline_called(struct engine *e, struct node *n, const struct watched_call
     return held;
 }
 
+/* ---- requests to the store ---- */
+
+static bool hear_request(struct run_entry *a, const struct store_request *r) {
+    int64_t now = clock_monotonic_ns();
+    a->request_met = ++a->events == a->entry->when.nth;
+    if (!a->request_met)
+        return false;
+    bool held = r->waits && a->entry->when.hold;
+    if (held)
+        entry_hold_request(a, r);
+    a->holds |= held;
+    entry_record_request(a, r);
+    conclude(a, now);
+    return held;
+}
+
+bool timeline_asked(struct engine *e, const struct store_request *r) {
+    struct timeline *t = own(e, timeline);
+    bool held = false;
+    if (t->finished)
+        return false;
+    observer_drain(e->observer); /* what was told before counts before */
+    for (size_t i = 0; i < t->n; i++) {
+        struct run_entry *a = &t->entries[i];
+        if (a->state == ENTRY_LOOKING && !a->request_met && a->entry->when.store &&
+            entry_hears_request(a, r))
+            held |= hear_request(a, r);
+    }
+    return held;
+}
+
 /* ---- timers ---- */
 
 static void on_time(void *arg, int64_t now) {
@@ -353,6 +386,7 @@ static void close_timeline(struct engine *e) {
         entry_let_go(a);
     }
     free(t->waiting);
+    free(t->requests);
 }
 
 static void start(struct engine *e) {
@@ -419,6 +453,11 @@ static const char *why_not(const struct run_entry *a, const char *ended) {
     if (w->syscall)
         return arena_printf(&e->arena, "only %d of %d times was %s about to be called", a->events,
                             w->nth, w->syscall);
+    if (w->store)
+        return arena_printf(&e->arena,
+                            "only %d of %d times was the store asked for %s over the wire by whom "
+                            "it is about; only plain HTTP can be read there",
+                            a->events, w->nth, w->store);
     if (w->has_step && !a->owner->steps_seen && scenario_observes(e->plan->scenario, "step"))
         return "no line of the job's output told a step (observe.step)";
     if (w->has_step && !a->owner->steps_seen)

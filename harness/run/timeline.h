@@ -7,6 +7,8 @@
 void timeline_heard(struct engine *e, const char *node, pid_t pid, const char *line);
 /* As cluster_callbacks.called. */
 bool timeline_called(struct engine *e, struct node *n, const struct watched_call *c);
+/* As cluster_callbacks.asked. */
+bool timeline_asked(struct engine *e, const struct store_request *r);
 /* As cluster_callbacks.injected. */
 void timeline_answer(struct engine *e, struct node *n, uint64_t token, const char *error);
 /* Undoes all that lasts: nodes or wire have begun to do so by themselves. */

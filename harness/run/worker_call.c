@@ -159,6 +159,7 @@ static bool waits_still(const struct timeline *t, const struct waiting_call *w) 
 void entry_release(struct run_entry *a) {
     struct timeline *t = a->owner;
     observer_release(t->engine->observer, a->tag);
+    entry_pass_requests(a);
     for (size_t i = 0; i < t->waiting_n;) {
         struct waiting_call w = t->waiting[i];
         if (w.tag != a->tag) {

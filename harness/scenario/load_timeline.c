@@ -28,10 +28,10 @@ static void read_id(struct reader *r, const struct key *k, const struct yaml *n,
 
 /* By the time a line is read, the job has gone on. */
 static void never_hold_output(struct reader *r, const struct yaml *n, struct trigger *t) {
-    const char *kind = trigger_is_call(t) ? NULL
-                       : t->has_step      ? "step"
-                       : t->has_event     ? t->event
-                                          : t->phase;
+    const char *kind = trigger_is_call(t) || t->store ? NULL
+                       : t->has_step                  ? "step"
+                       : t->has_event                 ? t->event
+                                                      : t->phase;
     const struct yaml *hold = yaml_get(n, "hold");
     if (!t->hold || !kind || !scenario_observes(r->s, kind))
         return;
@@ -46,8 +46,8 @@ static void never_hold_output(struct reader *r, const struct yaml *n, struct tri
 /* What none of its keys can tell alone. */
 static void check_trigger(struct reader *r, const char *word, const struct yaml *n,
                           struct trigger *t) {
-    int senders =
-        t->has_step + t->has_event + (t->phase != NULL) + (t->file != NULL) + (t->syscall != NULL);
+    int senders = t->has_step + t->has_event + (t->phase != NULL) + (t->file != NULL) +
+                  (t->syscall != NULL) + (t->store != NULL);
     const struct yaml *op = yaml_get(n, "op");
     if (t->file ? !op : op != NULL) {
         diagnostics_add(r->d, op ? op->place : yaml_get(n, "file")->place,
@@ -58,9 +58,10 @@ static void check_trigger(struct reader *r, const char *word, const struct yaml 
     if (!senders && !t->has_round && !t->has_time && !t->after_id && !t->log)
         diagnostics_add(r->d, n->place,
                         "%s names nothing to wait for; give step, round, phase, time, event, log, "
-                        "file, syscall or after",
+                        "file, syscall, store or after",
                         word);
-    else if (yaml_get(n, "nth") && !t->has_event && !t->phase && !t->log && !trigger_is_call(t))
+    else if (yaml_get(n, "nth") && !t->has_event && !t->phase && !t->log && !t->store &&
+             !trigger_is_call(t))
         diagnostics_add(r->d, yaml_get(n, "nth")->place, "nth needs an event to count");
     else if (t->log && senders)
         diagnostics_add(r->d, n->place,
@@ -71,20 +72,22 @@ static void check_trigger(struct reader *r, const char *word, const struct yaml 
                         : t->has_event ? "an event"
                         : t->file      ? "a file"
                         : t->syscall   ? "a system call"
+                        : t->store     ? "an operation of the store"
                                        : "a phase");
     else if (senders > 1)
         diagnostics_add(r->d, n->place, "%s has %s; only one of them can be held, so give one",
                         word,
                         t->file         ? "a file and something else"
                         : t->syscall    ? "a system call and something else"
+                        : t->store      ? "an operation of the store and something else"
                         : !t->phase     ? "a step and an event"
                         : !t->has_event ? "a step and a phase"
                                         : "an event and a phase");
     else if (t->hold && !senders)
         diagnostics_add(
             r->d, yaml_get(n, "hold")->place,
-            "hold needs a step, an event, a phase, a file or a system call: nothing else has a "
-            "sender to stop");
+            "hold needs a step, an event, a phase, a file, a system call or an operation of the "
+            "store: nothing else has a sender to stop");
     else
         never_hold_output(r, n, t);
 }
@@ -96,7 +99,8 @@ static void read_trigger(struct reader *r, const char *word, const struct yaml *
     t->after = -1;
     t->place = n->place;
     t->hold = yaml_get(n, "step") || yaml_get(n, "event") || yaml_get(n, "phase") ||
-              yaml_get(n, "failpoint") || yaml_get(n, "file") || yaml_get(n, "syscall");
+              yaml_get(n, "failpoint") || yaml_get(n, "file") || yaml_get(n, "syscall") ||
+              yaml_get(n, "store");
     int before = r->d->errors;
     reader_section(r, &named, n, t);
     if (r->d->errors == before)

@@ -124,6 +124,8 @@ static void put_trigger(struct buf *b, const char *word, const struct trigger *t
     }
     if (t->syscall)
         buf_printf(b, "syscall: %s, nth: %d, ", t->syscall, t->nth);
+    if (t->store)
+        buf_printf(b, "store: %s, nth: %d, ", t->store, t->nth);
     if (t->after_id)
         buf_printf(b, "after: \"%s\", ", t->after_id);
     const struct {

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "faults/mechanism/store_operation.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -98,6 +99,8 @@ struct trigger {
     enum file_op op;     /* what is about to be done to it */
     const char *syscall; /* the name of a system call that is about to be made; NULL: none */
     int syscall_number;
+    const char *store; /* what the store is about to be asked for; NULL: none */
+    enum store_operation operation;
     bool hold;    /* stop the sender until the fault is in force; default: step and event,
                           unless they are read from its output */
     bool patient; /* a target that is not there then is waited for */

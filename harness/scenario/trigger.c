@@ -124,6 +124,13 @@ static void read_syscall(struct reader *r, const struct key *k, const struct yam
         reader_choice(r, k, n, system_call_names, NULL);
 }
 
+static void read_store(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct trigger *t = out;
+    int i = reader_choice(r, k, n, store_operation_names, NULL);
+    t->store = i < 0 ? "" : store_operation_names[i];
+    t->operation = i < 0 ? STORE_OPERATION_NONE : (enum store_operation)i;
+}
+
 static void read_log(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     ((struct trigger *)out)->log = reader_line(r, k, n);
 }
@@ -153,9 +160,8 @@ const struct section section_when = {
          .form = "ready | first-collective | checkpoint-begin | checkpoint-write | "
                  "checkpoint-commit | resume | exit-barrier | done | other"},
         {"nth", "a whole number", "1",
-         "Which one: of the events, of the lines, of the operations and calls, or of those that "
-         "reach "
-         "the phase.",
+         "Which one: of the events, of the lines, of the operations and calls, of the requests to "
+         "the store, or of those that reach the phase.",
          "when: {event: checkpoint-commit, nth: 3}", reader_int, AT(nth), .min = 1,
          .max = STEPS_MAX},
         {"after", "the id of an entry above", NULL,
@@ -166,10 +172,11 @@ const struct section section_when = {
         {"within", "a duration", "(limits.total)",
          "If the condition is not met by then, the fault counts as not fired.", "within: 30s",
          reader_duration, AT(within_ns), .min = 1},
-        {"hold", "true or false", "(true for step, event, phase, file and syscall)",
+        {"hold", "true or false", "(true for step, event, phase, file, syscall and store)",
          "Stops the thread that sent the event, or that is about to do the operation, until the "
          "fault is in force, so that the target has "
-         "done exactly that much. What is read from the job's output (observe) is never held.",
+         "done exactly that much; a request to the store waits on the wire. What is read from the "
+         "job's output (observe) is never held.",
          "hold: false", reader_bool, AT(hold)},
         {"patient", "true or false", "false",
          "When the conditions are met and nothing matches the target, wait (again for within) "
@@ -218,7 +225,19 @@ const struct section section_when = {
          "for each other with (futex) is refused. What a job does before it is a worker is not "
          "counted, and what is watched can gain no privileges by an exec (no sudo).",
          "when: {syscall: fsync, nth: 3}", read_syscall, .form = "<text>"},
+        {"store", "an operation of the store", NULL,
+         "A node of the target asks the store for this for the nth time, or where the target is "
+         "the "
+         "store, anybody does: the request waits on the wire, before the store has it, until the "
+         "fault is in force. For launchers and programs that send no events. Read in plain HTTP, "
+         "as rankrun and torchrun's etcd backends speak it (etcd's v3 JSON gateway, and v2): put, "
+         "range (a read), delete, txn, compact, lease-grant, keep-alive, lease-revoke or watch. "
+         "What an agent asks of a store on its own node does not pass the wire, and TLS, gRPC and "
+         "torch's TCPStore (c10d) cannot be read there.",
+         "when: {store: txn, nth: 5}", read_store,
+         .form = "put | range | delete | txn | compact | lease-grant | keep-alive | lease-revoke | "
+                 "watch"},
         {0},
     },
-    .any_of = "step round time event phase failpoint log file syscall after",
+    .any_of = "step round time event phase failpoint log file syscall store after",
 };

@@ -96,7 +96,7 @@ struct scenario *smaller_probes(struct arena *a, const struct scenario *s) {
 /* Whether a trigger says more than what it comes after, and how much later. */
 static int conditions(const struct trigger *t) {
     return t->has_step + t->has_round + t->has_time + t->has_event + (t->phase != NULL) +
-           (t->log != NULL) + (t->file != NULL) + (t->syscall != NULL);
+           (t->log != NULL) + (t->file != NULL) + (t->syscall != NULL) + (t->store != NULL);
 }
 
 /* It may have come after several that are gone, one after the other. */
@@ -331,7 +331,8 @@ static bool drop_until(struct timeline_entry *l) {
 
 static bool simplify(struct timeline_entry *l, enum smaller_part part) {
     struct trigger *t = &l->when;
-    bool counts = t->has_event || t->phase || t->log || trigger_is_call(t), patient = t->patient;
+    bool counts = t->has_event || t->phase || t->log || t->store || trigger_is_call(t),
+         patient = t->patient;
     switch (part) {
     case SMALLER_AFTER:
         return drop_after(t);
@@ -345,6 +346,8 @@ static bool simplify(struct timeline_entry *l, enum smaller_part part) {
         return drop_text(&t->file, t);
     case SMALLER_SYSCALL:
         return drop_text(&t->syscall, t);
+    case SMALLER_STORE:
+        return drop_text(&t->store, t);
     case SMALLER_PHASE:
         return drop_text(&t->phase, t);
     case SMALLER_TIME:

@@ -41,6 +41,7 @@ struct scenario *smaller_workers(struct arena *a, const struct scenario *s, int 
     X(LOG, "without the line of the log")                                                          \
     X(FILE, "without the operation on a file")                                                     \
     X(SYSCALL, "without the system call")                                                          \
+    X(STORE, "without the operation of the store")                                                 \
     X(PHASE, "without the phase")                                                                  \
     X(TIME, "without the time")                                                                    \
     X(STEP, "without the step")                                                                    \

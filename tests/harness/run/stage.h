@@ -54,6 +54,11 @@ extern uint64_t injected_token, recovered_token;
 extern struct node *recovered_node; /* that was told last */
 extern int recovered_n, counts_asked, killed_nodes;
 
+/* Of the wire: sets of 1 << STORE_*, and the requests that it was told to pass on. */
+extern unsigned requests_told, requests_held;
+extern uint64_t requests_passed[16];
+extern size_t requests_passed_n;
+
 /* A question to a node of the store: the words behind "rankquake inquire". */
 struct asked_of_store {
     char words[200];

@@ -68,6 +68,63 @@ static void test_a_phase_of_a_round_is_the_target_agents_own(void **state) {
     stage_free(s);
 }
 
+static bool ask_store(struct stage *s, const char *node, enum store_operation what, uint64_t id) {
+    const struct store_request r = {.from = cluster_node(&s->cluster, node),
+                                    .to = cluster_node(&s->cluster, "n0"),
+                                    .operation = what,
+                                    .waits = id};
+    return timeline_asked(&s->engine, &r);
+}
+
+static void test_the_nth_request_of_its_kind_by_the_target_waits_for_the_fault(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    struct timeline_entry *a = stage_add(s, "k", &kill_worker);
+    a->when.store = "txn";
+    a->when.operation = STORE_TXN;
+    a->when.nth = 2;
+    a->when.hold = true;
+    aim_at(a, "n1", 0);
+    stage_begin(s);
+    start_round(s, 1, 3);
+    requests_passed_n = 0;
+    assert_int_equal(requests_told, 1U << STORE_TXN);
+    assert_int_equal(requests_held, 1U << STORE_TXN);
+    assert_false(ask_store(s, "n1", STORE_TXN, 1));
+    assert_false(ask_store(s, "n1", STORE_PUT, 2)); /* something else */
+    assert_false(ask_store(s, "n2", STORE_TXN, 3)); /* somebody else */
+    assert_int_equal(count_records(s, "fault-fired", "k"), 0);
+    assert_true(ask_store(s, "n1", STORE_TXN, 4));
+    assert_int_equal(count_records(s, "store-request", "k"), 1);
+    assert_int_equal(count_records(s, "fault-fired", "k"), 1);
+    assert_false(ask_store(s, "n1", STORE_TXN, 5));
+    assert_int_equal(requests_passed_n, 0);
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
+    assert_int_equal(requests_passed_n, 1);
+    assert_int_equal(requests_passed[0], 4);
+    assert_int_equal(requests_told, 0);
+    stage_free(s);
+}
+
+static void test_a_request_that_is_not_held_is_only_told(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    struct timeline_entry *a = stage_add(s, "k", &kill_worker);
+    a->when.store = "watch";
+    a->when.operation = STORE_WATCH;
+    a->when.nth = 9;
+    a->when.hold = false;
+    aim_at(a, "n1", 0);
+    stage_begin(s);
+    start_round(s, 1, 3);
+    assert_int_equal(requests_told, 1U << STORE_WATCH);
+    assert_int_equal(requests_held, 0);
+    assert_false(ask_store(s, "n1", STORE_WATCH, 0));
+    stage_end(s);
+    assert_int_equal(count_records(s, "fault-not-fired", "k"), 1);
+    stage_free(s);
+}
+
 static struct timeline_entry *add_patient(struct stage *s, const char *id, const char *node) {
     struct timeline_entry *a = stage_add(s, id, &kill_worker);
     a->when.round = 1;
@@ -471,6 +528,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_round_that_begins_before_the_fault_is_known_to_be_in_force_counts),
         cmocka_unit_test(test_each_round_that_never_came_is_noted),
         cmocka_unit_test(test_a_phase_of_a_round_is_the_target_agents_own),
+        cmocka_unit_test(test_the_nth_request_of_its_kind_by_the_target_waits_for_the_fault),
+        cmocka_unit_test(test_a_request_that_is_not_held_is_only_told),
         cmocka_unit_test(test_who_is_patient_waits_for_a_target_that_is_not_there),
         cmocka_unit_test(test_who_is_patient_does_not_hit_a_round_that_breaks_up),
         cmocka_unit_test(test_a_target_that_never_came_is_told),

@@ -151,11 +151,11 @@ static const struct bad {
      "3:5: an entry of the timeline needs a fault or a heal\n"},
     {"a trigger of nothing", "job: {run: [a]}\ntimeline:\n  - {when: {}, fault: x, on: n0}\n",
      "3:12: when names nothing to wait for; give step, round, phase, time, event, log, file, "
-     "syscall or after\n"},
+     "syscall, store or after\n"},
     {"a trigger that only holds",
      "job: {run: [a]}\ntimeline:\n  - {when: {time: 1s, hold: true}, fault: x, on: n0}\n",
-     "3:29: hold needs a step, an event, a phase, a file or a system call: nothing else has a "
-     "sender to stop\n"},
+     "3:29: hold needs a step, an event, a phase, a file, a system call or an "
+     "operation of the store: nothing else has a sender to stop\n"},
     {"a count without an event",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1, nth: 2}, fault: x, on: n0}\n",
      "3:27: nth needs an event to count\n"},
@@ -186,8 +186,8 @@ static const struct bad {
      "\"saved\"\n"},
     {"a line that is held",
      "job: {run: [a]}\ntimeline:\n  - {when: {log: /x/, hold: true}, fault: x, on: n0}\n",
-     "3:29: hold needs a step, an event, a phase, a file or a system call: nothing else has a "
-     "sender to stop\n"},
+     "3:29: hold needs a step, an event, a phase, a file, a system call or an "
+     "operation of the store: nothing else has a sender to stop\n"},
     {"a wrong expression", "job: {run: [a]}\nobserve: {step: 'step ([0-9+)'}\n",
      "2:17: step: /step ([0-9+)/ cannot be used: at \"[0-9+)\": there is no ] to this [\n"},
     {"an expression that the library refuses", "job: {run: [a]}\nobserve: {step: '(*[0-9])'}\n",
@@ -251,7 +251,7 @@ static const struct bad {
     {"an end of nothing",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: n0, until: {plus: 1s}}\n",
      "3:48: until names nothing to wait for; give step, round, phase, time, event, log, file, "
-     "syscall or after\n"},
+     "syscall, store or after\n"},
     {"an end with a word of the beginning",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: n0, until: {round: 2, "
      "within: "
