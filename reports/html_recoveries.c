@@ -49,8 +49,10 @@ static void put_what(struct html *h, const struct incident *i) {
         html_put(h, " (time %d)", i->n);
     if (i->step >= 0)
         html_put(h, ", at step %lld", (long long)i->step);
+    BUF_FINI struct buf when = {0};
     if (i->in_force)
-        html_put(h, ", in force at %.3f s", story_seconds(h->run, i->t0_ns));
+        story_in_force(h->run, i, &when);
+    html_put(h, "%s", buf_str(&when));
     html_put(h, "</small>");
 }
 

@@ -45,6 +45,8 @@ static void put_fault(const struct recorded_run *run, struct json_writer *w,
     json_put_bool(w, "in_force", i->in_force);
     if (i->in_force)
         json_put_double(w, "t0_s", story_seconds(run, i->t0_ns));
+    story_put_ms(w, "lag_ms", i->late_ns);
+    json_put_bool(w, "held", i->held);
     if (i->step >= 0)
         json_put_i64(w, "step", i->step);
     json_put_string(w, "evidence", i->evidence_seq ? i->evidence : NULL);

@@ -44,6 +44,12 @@ void story_put_ms(struct json_writer *w, const char *key, int64_t ns) {
         json_put_double(w, key, (double)ns / 1e6);
 }
 
+void story_in_force(const struct recorded_run *run, const struct incident *i, struct buf *out) {
+    buf_printf(out, ", in force at %.3f s", story_seconds(run, i->t0_ns));
+    if (i->late_ns >= 0)
+        buf_printf(out, ", %.1f ms after its moment", (double)i->late_ns / 1e6);
+}
+
 void story_targets(const struct incident *i, struct buf *out) {
     for (size_t k = 0; k < i->targets_n; k++)
         buf_printf(out, "%s%s", k ? ", " : "", i->targets[k].name);

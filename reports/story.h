@@ -15,6 +15,8 @@ int64_t story_steps_again(const struct round *before, const struct round *after)
 void story_put_ms(struct json_writer *w, const char *key, int64_t ns);
 /* Why the round ended, in words: "dark (node-poweroff on n2)", "all workers ended well" ... */
 void story_round_end(const struct incidents *is, const struct round *r, struct buf *out);
+/* ", in force at 0.537 s, 0.4 ms after its moment". */
+void story_in_force(const struct recorded_run *run, const struct incident *i, struct buf *out);
 /* The targets of an incident: "n2", "n0/1 (rank 1), n1/0 (rank 2)"; "" when none is known. */
 void story_targets(const struct incident *i, struct buf *out);
 /* "2 checks that were answered in runs/x are not now: ranks (unknown), model (skip)"; nothing when

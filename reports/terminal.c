@@ -254,7 +254,7 @@ static void put_fault(struct page *p, const struct recorded_run *run, const stru
     if (i->done > i->step && i->step >= 0)
         buf_printf(&text, " (%lld were done)", (long long)i->done);
     if (i->in_force)
-        buf_printf(&text, ", in force at %.3f s", story_seconds(run, i->t0_ns));
+        story_in_force(run, i, &text);
     else
         buf_printf(&text, ", not in force%s%s", i->failed ? ": " : "", i->failed ? i->failed : "");
     if (i->in_force && !i->evidence_seq)

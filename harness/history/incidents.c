@@ -71,7 +71,8 @@ static struct incident *incident_of(struct incidents *is, const struct record *r
             memcpy(is->v, old, is->n * sizeof(struct incident *));
     }
     struct incident *i = arena_new(&is->arena, struct incident);
-    *i = (struct incident){.id = id, .fault = "", .n = n, .step = -1, .evidence = "", .unfelt = ""};
+    *i = (struct incident){
+        .id = id, .fault = "", .n = n, .late_ns = -1, .step = -1, .evidence = "", .unfelt = ""};
     is->v[is->n++] = i;
     if (!tsearch(i, &is->by_name, by_name))
         abort(); /* out of memory */
@@ -124,6 +125,8 @@ static void read_in_force(struct incidents *is, struct incident *i, const struct
     i->t0_ns = record_i64(r, "t0", r->t_ns);
     if (i->t0_ns < 0 || i->t0_ns > r->t_ns)
         i->t0_ns = r->t_ns;
+    int64_t late_ns = i->t0_ns - i->fired_ns + i->lag_ns;
+    i->late_ns = !i->fired ? -1 : late_ns < 0 ? 0 : late_ns;
     if (!i->fired_ns)
         i->fired_ns = i->t0_ns;
     if (!*i->fault)

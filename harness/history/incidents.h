@@ -49,8 +49,9 @@ struct incident {
     const char *failed;   /* why it could not be brought in force, NULL */
     const char *unhealed; /* recovered, and yet: why it could not be undone, NULL */
     int64_t fired_ns, t0_ns, recovered_ns, lag_ns;
-    int64_t step; /* of the event it fired at, -1 */
-    int64_t done; /* steps its round had done by then, where nobody was held at that one; -1 */
+    int64_t late_ns; /* t0 came so long after the moment that its trigger meant; -1 */
+    int64_t step;    /* of the event it fired at, -1 */
+    int64_t done;    /* steps its round had done by then, where nobody was held at that one; -1 */
     bool held;
     unsigned effects; /* EFFECT_*, as recorded when it came in force */
     int64_t fired_seq, force_seq, evidence_seq, evidence_ns; /* evidence_seq 0: none */

@@ -283,6 +283,14 @@ void client_keep(struct event_client *c, int tag) {
     c->kept = tag;
 }
 
+void observer_kept(const struct observer *o, int tag, kept_fn *fn, void *arg) {
+    list_each(it, &o->clients) {
+        const struct event_client *c = list_entry(it, struct event_client, link);
+        if (c->kept == tag)
+            fn(arg, c->node, c->worker, c->pid);
+    }
+}
+
 void observer_release(struct observer *o, int tag) {
     list_each(it, &o->clients) {
         struct event_client *c = list_entry(it, struct event_client, link);

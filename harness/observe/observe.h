@@ -67,5 +67,9 @@ void observer_drain(struct observer *o);
 
 bool client_is_held(const struct event_client *c);
 void client_keep(struct event_client *c, int tag); /* tag > 0 */
+/* Tells of every sender that is kept under this tag: pid is the worker's or agent's, speaker's the
+ * process that waits. */
+typedef void kept_fn(void *arg, const char *node, pid_t pid, pid_t speaker);
+void observer_kept(const struct observer *o, int tag, kept_fn *fn, void *arg);
 /* Lets every sender go on that is kept under this tag; those that died meanwhile are forgotten. */
 void observer_release(struct observer *o, int tag);

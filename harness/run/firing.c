@@ -221,6 +221,8 @@ static void finished(struct run_entry *a) {
         set_timers(a);
         entry_look_again(a);
         record_in_force(a);
+        if (a->holds)
+            entry_record_held(a);
         evidence_in_force(a);
     }
     entry_release(a);

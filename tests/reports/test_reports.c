@@ -30,7 +30,9 @@ static void test_a_good_run_begins_with_its_name_and_ends_with_the_command(void 
                 "  1  2 workers     0.010 s     from the beginning, until: kill (worker-kill on "
                 "n0/1 (rank 1))\n");
     assert_says(&t, "  2  2 workers     0.076 s     from step 4, until: all workers ended well\n");
-    assert_says(&t, "  kill: worker-kill on n0/1 (rank 1) at step 5, in force at 0.071 s\n");
+    assert_says(&t,
+                "  kill: worker-kill on n0/1 (rank 1) at step 5, in force at 0.071 s, 1.0 ms after "
+                "its moment\n");
     assert_says(
         &t, "    detected in 2 ms (a worker was ended by a signal), training again after 39 ms; "
             "then stop 0, rendezvous 3, start 0, init 10, load 2, first step 22\n");
@@ -176,7 +178,7 @@ static void test_an_open_question_is_told_as_one(void **state) {
     tell(&t, "worker-killed", edits, "terminal", (struct report_style){0});
     assert_says(&t, "expected   evidence that answers the question\n");
     assert_says(&t, "? worker-killed inconclusive: fired (exit code 2)\n");
-    assert_says(&t, "in force at 0.071 s, no evidence\n");
+    assert_says(&t, "in force at 0.071 s, 1.0 ms after its moment, no evidence\n");
     forget(&t);
 }
 

@@ -146,3 +146,36 @@ struct proc_threads proc_threads(pid_t pid) {
         closedir(tasks);
     return found;
 }
+
+/* "45 0x5 0x7f.. 0x1 .." is the call that it is in, and what it was given. */
+static bool read_call(pid_t pid, pid_t tid, struct proc_thread *ret, unsigned long args[3]) {
+    char path[300];
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+    *ret = (struct proc_thread){.tid = tid, .state = state_of(path), .call = -1};
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
+    FILE *f = fopen(path, "re");
+    int n = f ? fscanf(f, "%ld %lx %lx %lx", &ret->call, &args[0], &args[1], &args[2]) : 0;
+    if (f)
+        fclose(f);
+    return ret->state && n == 4;
+}
+
+bool proc_thread(pid_t pid, pid_t tid, struct proc_thread *ret) {
+    unsigned long args[3];
+    read_call(pid, tid, ret, args);
+    return ret->state;
+}
+
+bool proc_waits_for_byte(pid_t pid, struct proc_thread *ret) {
+    char path[64];
+    unsigned long args[3];
+    bool found = false;
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(path);
+    for (struct dirent *d; tasks && !found && (d = readdir(tasks));)
+        found = atoi(d->d_name) > 0 && read_call(pid, atoi(d->d_name), ret, args) &&
+                (ret->call == SYS_recvfrom || ret->call == SYS_read) && args[2] == 1;
+    if (tasks)
+        closedir(tasks);
+    return found;
+}

@@ -14,6 +14,17 @@ struct proc_threads {
     int held, waiting, running;
 };
 struct proc_threads proc_threads(pid_t pid);
+/* What a thread does: its state as in stat, and the number of the system call that it is in, -1: none. */
+struct proc_thread {
+    pid_t tid;
+    char state;
+    long call;
+};
+/* False: it has ended. */
+bool proc_thread(pid_t pid, pid_t tid, struct proc_thread *ret);
+/* The thread of it that waits in a call which reads a single byte, as the sender of a held event does.
+ * False: none does. */
+bool proc_waits_for_byte(pid_t pid, struct proc_thread *ret);
 /* How many filters of seccomp(2) it has; -1: it has ended, or the kernel does not say. */
 int proc_call_filters(pid_t pid);
 /* As proc_stands_still, of all that descends from it, one at least; those that have ended do not count. */

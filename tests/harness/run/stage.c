@@ -100,6 +100,18 @@ int node_connections(struct node *n, unsigned planes, uint64_t **ret, size_t *re
 void node_pass(struct node *n, const struct watched_call *call) {
 }
 
+/* The wire of a stage: what it has to tell and to hold, and what it was told to pass on. */
+unsigned requests_told, requests_held;
+uint64_t requests_passed[16];
+size_t requests_passed_n;
+void cluster_watch_store(struct cluster *c, unsigned told, unsigned held) {
+    requests_told = told;
+    requests_held = held;
+}
+void cluster_pass_request(struct cluster *c, uint64_t waits) {
+    requests_passed[requests_passed_n++] = waits;
+}
+
 const char *cluster_shared_dir(const struct cluster *c) {
     return NULL;
 }
@@ -110,6 +122,10 @@ const char *node_disk_dir(const struct node *n) {
 
 const char *node_tmp_dir(const struct node *n) {
     return NULL;
+}
+
+/* Whose threads stand where is nothing that cardboard knows. */
+void observer_kept(const struct observer *o, int tag, kept_fn *fn, void *arg) {
 }
 
 void observer_release(struct observer *o, int tag) {
