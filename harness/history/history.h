@@ -33,6 +33,8 @@
  *             cached, dir}   what the control run gave; pace: mean time from step to step, of all
  *             workers; kept: so many complete checkpoints lay there in the end, fewer than it had
  *             committed
+ *             control-weights {from, weights:[text..]}   what its workers told with the steps from
+ *             `from` on; "": nothing
  *             store-said {id, n, who: coordinator|store-leader, node, term | error, took_ns}   whom
  *             that fault means, as the store was asked before it fired
  *             store-read {id, n, on, what, when: before|after, number | error, took_ns}   what our
@@ -112,7 +114,8 @@
  *             fault-evidence {id, n, what, program, told, ahead_least, ahead_most}   what the
  *             programs of a node were told of the time, in ns, and how far ahead it was
  *
- *   job       ready | first-collective | step {step, loss, samples, shards:[..]} |
+ *   job       ready | first-collective | step {step, loss, samples, shards:[..],
+ *             weights?} | samples {step, epoch, of, ids:[..]} |
  *             checkpoint-begin|write|commit {step, path} | resume {step, path} | exit-barrier |
  *             done {model} | region {name, address, bytes} | other: with node, pid, job_seq, lost; from: "output" and neither of
  *             the last two when it was read from what the worker printed

@@ -57,6 +57,7 @@ struct observer {
     struct pidfds *pidfds;
     struct rankquake_page *page; /* one for all; written here, read by every client */
     int page_fd;                 /* read-only */
+    uint32_t asked;              /* bits of enum rankquake_ask */
     dev_t probe_dev;
     ino_t probe_ino;
     struct loop_source *again; /* the end of the window of somebody who sends too much */
@@ -88,7 +89,14 @@ uint32_t observer_kind(const char *name) {
     return UINT32_C(1) << rankquake_kind_of(name);
 }
 
+void observer_ask(struct observer *o, bool weights, bool samples) {
+    o->asked = (uint32_t)weights << RANKQUAKE_ASK_WEIGHTS | (uint32_t)samples
+                                                                << RANKQUAKE_ASK_SAMPLES;
+    observer_arm(o, 0, 0);
+}
+
 void observer_arm(struct observer *o, uint32_t kinds, uint64_t next_step) {
+    kinds |= o->asked;
     if (o->page->kinds == kinds && o->page->next_step == next_step)
         return;
     __atomic_store_n(&o->page->armed_seq, o->page->armed_seq + 1, __ATOMIC_RELEASE);

@@ -52,6 +52,10 @@ void observer_record_planned(struct observer *o, const char *node, pid_t parent,
 /* The bit of a kind of event, "step"; kinds that have none of their own share that of "other". */
 uint32_t observer_kind(const char *name);
 
+/* What jobs are asked to tell besides: its bits of enum rankquake_ask, before any job has connected.
+ */
+void observer_ask(struct observer *o, bool weights, bool samples);
+
 /* Which events make their sender wait: a bit per kind, and for steps the first one. */
 void observer_arm(struct observer *o, uint32_t kinds, uint64_t next_step);
 

@@ -9,6 +9,7 @@
 #include "base/sys/printing.h"
 #include "harness/verb.h"
 #include "harness/play/last_words.h"
+#include "harness/run/control_weights.h"
 #include "reports/live.h"
 #include "reports/page.h"
 #include "reports/report.h"
@@ -299,7 +300,13 @@ static void keep(const char *cache, struct outcome_of_run *run, struct control *
     control_take(&run->history, &run->rounds, ret);
     str_copy(ret->dir, sizeof(ret->dir), run->dir.path);
     str_copy(ret->made, sizeof(ret->made), run->dir.path);
-    if (*cache && control_keep(cache, ret, &err) < 0)
+    /* The weights first: whoever finds a result finds them. */
+    int r = control_weights_keep(run->dir.path, &run->history, &err);
+    if (r == 0 && *cache)
+        r = control_weights_keep(cache, &run->history, &err);
+    if (r == 0 && *cache)
+        r = control_keep(cache, ret, &err);
+    if (r < 0)
         fprintf(stderr,
                 "rankquake run: the control run's result is not kept and will be made again: %s; "
                 "set XDG_CACHE_HOME to a folder that can be written\n",

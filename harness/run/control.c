@@ -23,7 +23,9 @@ struct scenario control_scenario(const struct scenario *s) {
     c.timeline = NULL;
     c.timeline_n = 0;
     c.probes_n = 0;
-    c.expect = (struct expect){.outcome = OUTCOME_SUCCEEDED};
+    /* What the job is asked to tell it must be asked here too. */
+    c.expect = (struct expect){
+        .outcome = OUTCOME_SUCCEEDED, .weights = s->expect.weights, .epochs = s->expect.epochs};
     /* In a control run nothing switches on what the job could use. */
     int wanted = c.job.max_nodes < c.cluster.nodes ? c.job.max_nodes : c.cluster.nodes;
     if (c.cluster.start < wanted)

@@ -254,6 +254,8 @@ static int open_nodes(struct engine *e, struct err *err) {
     e->observer = observer_new(e->loop, &e->rec, probe, err);
     if (!e->observer)
         return err->code;
+    const struct expect *x = &e->plan->scenario->expect;
+    observer_ask(e->observer, x->weights != WEIGHTS_ANY, x->epochs != EPOCHS_ANY);
     if (e->spec->keep)
         cluster_keep(e->cluster);
     if (e->spec->pcap)

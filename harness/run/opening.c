@@ -1,4 +1,5 @@
 /* The first lines of a history: what is run, by what, on what. */
+#include "harness/run/control_weights.h"
 #include "harness/run/engine.h"
 
 #include <errno.h>
@@ -49,6 +50,8 @@ static void begin(struct engine *e) {
     json_put_bool(w, "cached", s->control->cached);
     json_put_string(w, "dir", s->control->dir);
     engine_recorded(e);
+    if (e->plan->scenario->expect.weights)
+        control_weights_record(e, s->control->dir);
 }
 
 const struct run_part run_part_opening = {.begin = begin};

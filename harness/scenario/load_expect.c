@@ -126,6 +126,8 @@ static void read_lost_work(struct reader *r, const struct key *k, const struct y
 }
 
 static const char *const outcomes[] = {"succeeded", "failed", "stopped", NULL};
+static const char *const weights[] = {"any", "same-on-all-ranks", "same-as-undisturbed", NULL};
+static const char *const epochs[] = {"any", "whole", "shuffled", NULL};
 static const char *const models[] = {"same-as-undisturbed", NULL};
 
 #define AT(member)    .offset = offsetof(struct expect, member)
@@ -181,6 +183,16 @@ const struct section section_expect = {
          "The final weights must be, bit by bit, those of the control run.",
          "model: same-as-undisturbed", reader_flag, AT(model_same), .choices = models,
          .form = "same-as-undisturbed"},
+        {"weights", "any, same-on-all-ranks or same-as-undisturbed", "any",
+         "The weights after each step: of all ranks alike, and those of the control run too. The "
+         "job is asked for a hash of them with each step.",
+         "weights: same-as-undisturbed", reader_enum, AT(weights), .choices = weights,
+         .form = "any | same-on-all-ranks | same-as-undisturbed"},
+        {"epochs", "any, whole or shuffled", "any",
+         "Each epoch trains each sample once; shuffled: and not in the order of another epoch. "
+         "The job is asked which samples it trains in each step.",
+         "epochs: shuffled", reader_enum, AT(epochs), .choices = epochs,
+         .form = "any | whole | shuffled"},
         {0},
     },
 };

@@ -260,6 +260,11 @@ static void put_expect(struct buf *b, const struct expect *e) {
     put_log_expects(b, e);
     if (e->model_same)
         buf_puts(b, "  model: same-as-undisturbed\n");
+    if (e->weights)
+        buf_printf(b, "  weights: %s\n",
+                   e->weights == WEIGHTS_OF_CONTROL ? "same-as-undisturbed" : "same-on-all-ranks");
+    if (e->epochs)
+        buf_printf(b, "  epochs: %s\n", e->epochs == EPOCHS_SHUFFLED ? "shuffled" : "whole");
 }
 
 static void put_probes(struct buf *b, const struct scenario *s) {

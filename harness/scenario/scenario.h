@@ -213,6 +213,11 @@ struct log_expect {
     struct place place;
 };
 
+/* What the weights after each step must be equal to; the job is asked for them. */
+enum weights_expected { WEIGHTS_ANY, WEIGHTS_OF_ALL_RANKS, WEIGHTS_OF_CONTROL };
+/* What must hold of the samples of an epoch; the job is asked for them. */
+enum epochs_expected { EPOCHS_ANY, EPOCHS_WHOLE, EPOCHS_SHUFFLED };
+
 struct expect {
     enum outcome outcome;
     const struct log_expect *logs;
@@ -225,6 +230,8 @@ struct expect {
     bool has_restarts;
     int restarts_min, restarts_max;
     bool model_same; /* model: same-as-undisturbed */
+    enum weights_expected weights;
+    enum epochs_expected epochs;
     const struct budget *detect_within, *recover_within;
     size_t detect_n, recover_n;
     const struct budget *phases_within; /* id: the name of a phase, as phase_name */

@@ -77,6 +77,8 @@ struct scenario *smaller_expect(struct arena *a, const struct scenario *s,
     e->probes_n = str_in("probe", checks) ? e->probes_n : 0;
     e->logs_n = str_in("log", checks) ? e->logs_n : 0;
     e->model_same &= str_in("model", checks);
+    e->weights = str_in("weights", checks) ? e->weights : WEIGHTS_ANY;
+    e->epochs = str_in("epochs", checks) ? e->epochs : EPOCHS_ANY;
     e->goodput = str_in("goodput", checks) ? e->goodput : 0;
     e->loss_within = str_in("loss", checks) ? e->loss_within : 0;
     if (!str_in("lost_work", checks))

@@ -6,6 +6,7 @@
 #include "base/sys/clock.h"
 #include "harness/judge/coverage.h"
 #include "harness/play/budget.h"
+#include "harness/play/curves.h"
 #include "harness/play/files.h"
 #include "harness/play/jobs.h"
 #include "harness/play/remains.h"
@@ -428,6 +429,17 @@ static int code_of_all(struct run_request *q, struct run_tally *t) {
     return suite_exit_code(codes, t->n);
 }
 
+static void print_curves(const struct run_request *q) {
+    bool terminal = str_eq(q->suite.format, "terminal");
+    struct curves_request r = {.selection = &q->selection,
+                               .out = q->suite.out,
+                               .since_ns = q->began_ns,
+                               .table = terminal ? stdout : NULL,
+                               .said = terminal ? stdout : stderr};
+    if (!q->suite.beside)
+        curves_tell(&r);
+}
+
 static int run_all(struct run_request *q) {
     struct run_tally t = {0};
     q->selection.sets = q->suite.sets;
@@ -441,6 +453,8 @@ static int run_all(struct run_request *q) {
     else if (!bad)
         run_one_by_one(q, &t);
     print_tally(q, &t);
+    if (!bad)
+        print_curves(q);
     print_lost(q, &t);
     if (!bad)
         budget_print(&q->selection, q->budget_ns,

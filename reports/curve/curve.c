@@ -24,13 +24,22 @@ const struct curve_report *curve_report_find(const char *name) {
 
 /* ---- reading runs ---- */
 
+/* KEY=VALUE without the quotes that YAML wants around "50%". */
+static const char *unquoted(struct arena *a, const char *set) {
+    const char *value = strchr(set, '=');
+    size_t n = value ? strlen(value) : 0;
+    if (n < 3 || value[1] != '"' || value[n - 1] != '"')
+        return arena_strdup(a, set);
+    return arena_printf(a, "%.*s=%.*s", (int)(value - set), set, (int)(n - 3), value + 2);
+}
+
 /* The overrides of a run, in the arena, NULL-ended; the seed is no value of a sweep. */
 static const char **sets_of(struct arena *a, const struct recorded_run *run) {
     const struct json *set = run->history->n ? record_get(run->history->records[0], "set") : NULL;
     const char **v = arena_array(a, const char *, (set ? set->length : 0) + 1);
     size_t n = 0;
     json_each(it, set) if (!str_starts(json_string(it, ""), "seed=")) v[n++] =
-        arena_strdup(a, json_string(it, ""));
+        unquoted(a, json_string(it, ""));
     return v;
 }
 

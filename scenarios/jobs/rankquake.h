@@ -35,6 +35,15 @@
  * until it reads one byte ('G'): this is how a fault hits a job at an exact step. Nothing else is
  * ever answered.
  *
+ * Two bits of the page's kinds are no events but what the scenario asks for besides (enum
+ * rankquake_ask), since it costs time: with RANKQUAKE_ASK_WEIGHTS a step carries
+ * "weights":"0123456789abcdef", at most 64 characters that are equal only where the weights are;
+ * with RANKQUAKE_ASK_SAMPLES events
+ *     {"kind":"samples","step":137,"epoch":1,"of":60000,"ids":[17,4,59998]}
+ * come before a step: the samples that this process has trained for it, each by the number that it
+ * has in the data set, in as many messages as it takes; epochs count from 0, and of is how many
+ * different samples an epoch trains on all ranks together.
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef RANKQUAKE_H
 #define RANKQUAKE_H
@@ -82,7 +91,14 @@ enum rankquake_kind {
     RANKQUAKE_WORKER_START = 11,
     RANKQUAKE_EXEC_FAILED = 12,
     RANKQUAKE_LAUNCHER = 13,
-    RANKQUAKE_KINDS = 14
+    RANKQUAKE_SAMPLES = 14, /* which samples a step has trained; before the step itself */
+    RANKQUAKE_KINDS = 15
+};
+
+/* What a scenario may ask for besides; the value is the bit in rankquake_page.kinds. */
+enum rankquake_ask {
+    RANKQUAKE_ASK_WEIGHTS = 30, /* a hash of the weights with each step */
+    RANKQUAKE_ASK_SAMPLES = 31  /* the samples of each step */
 };
 
 /* What the harness is waiting for. version never changes while a client is connected. */
@@ -113,7 +129,8 @@ static inline const char *rankquake_kind_name(int kind) {
                                                        "other",
                                                        "worker-start",
                                                        "exec-failed",
-                                                       "launcher"};
+                                                       "launcher",
+                                                       "samples"};
     return kind >= 0 && kind < RANKQUAKE_KINDS ? names[kind] : "other";
 }
 
@@ -251,6 +268,14 @@ static inline int rankquake_open(struct rankquake *q) {
 /* True when an event would go somewhere: worth preparing its fields. */
 static inline int rankquake_listening(const struct rankquake *q) {
     return q->fd >= 0;
+}
+
+/* True when the scenario asks for that: what nobody asks for need not be computed. */
+static inline int rankquake_asked(const struct rankquake *q, enum rankquake_ask what) {
+    if (q->fd < 0)
+        return 0;
+    uint32_t kinds = __atomic_load_n(&q->page->kinds, __ATOMIC_ACQUIRE);
+    return (int)(kinds >> (int)what & 1);
 }
 
 /* A child's copy of the connection is closed: the harness takes EOF for the end of the parent. */
@@ -451,11 +476,26 @@ static inline int rankquake_first_collective(struct rankquake *q) {
     return rankquake_event(q, RANKQUAKE_FIRST_COLLECTIVE, "%s", "");
 }
 
-/* Update `step` (from 1) has been applied: the ledger. samples and shards are what this process
- * itself computed for it; shards may be NULL. */
-static inline int rankquake_step(struct rankquake *q, uint64_t step, double loss, uint64_t samples,
-                                 const int *shards, size_t n_shards) {
-    char fields[RANKQUAKE_MESSAGE_MAX], *p = fields, *end = fields + sizeof(fields);
+/* Numbers from v on, as many as fit before end: ",", "17,4,5". Returns where the text ends. */
+static inline char *rankquake_put_list_(char *p, const char *end, const uint64_t *v, size_t n,
+                                        size_t *ret_put) {
+    size_t i = 0;
+    for (; i < n && end - p > 24; i++) {
+        if (i)
+            *p++ = ',';
+        p = rankquake_put_u64_(p, v[i]);
+    }
+    *ret_put = i;
+    return p;
+}
+
+/* The same as rankquake_step, with a text of at most 64 characters that is equal only where the
+ * weights are, such as a hash of them; NULL: none. For when rankquake_asked says that it is wanted.
+ */
+static inline int rankquake_step_weights(struct rankquake *q, uint64_t step, double loss,
+                                         uint64_t samples, const int *shards, size_t n_shards,
+                                         const char *weights) {
+    char fields[RANKQUAKE_MESSAGE_MAX], *p = fields, *end = fields + sizeof(fields) - 160;
     if (!rankquake_listening(q))
         return -1;
     p = rankquake_put_u64_(rankquake_put_(p, "\"step\":"), step);
@@ -473,7 +513,44 @@ static inline int rankquake_step(struct rankquake *q, uint64_t step, double loss
         p = rankquake_put_u64_(p, (uint64_t)shards[i]);
     }
     *p++ = ']';
+    if (weights) {
+        char quoted[65];
+        rankquake_quote(quoted, sizeof(quoted), weights);
+        p = rankquake_put_(rankquake_put_(rankquake_put_(p, ",\"weights\":\""), quoted), "\"");
+    }
     return rankquake_send_(q, "step", step, fields, (size_t)(p - fields));
+}
+
+/* Update `step` (from 1) has been applied: the ledger. samples and shards are what this process
+ * itself computed for it; shards may be NULL. */
+static inline int rankquake_step(struct rankquake *q, uint64_t step, double loss, uint64_t samples,
+                                 const int *shards, size_t n_shards) {
+    return rankquake_step_weights(q, step, loss, samples, shards, n_shards, NULL);
+}
+
+/* The samples that this process has trained for `step`, each by its number in the data set; before
+ * rankquake_step of it. epoch counts from 0; of: how many different samples an epoch trains, on all
+ * ranks together. Tell what was read, not what was to be read. For when rankquake_asked says that
+ * it is wanted. */
+static inline int rankquake_samples(struct rankquake *q, uint64_t step, uint64_t epoch, uint64_t of,
+                                    const uint64_t *ids, size_t n) {
+    char fields[RANKQUAKE_MESSAGE_MAX];
+    const char *end = fields + sizeof(fields) - 256;
+    int r = -1;
+    if (!rankquake_listening(q))
+        return -1;
+    do {
+        size_t put = 0;
+        char *p = rankquake_put_u64_(rankquake_put_(fields, "\"step\":"), step);
+        p = rankquake_put_u64_(rankquake_put_(p, ",\"epoch\":"), epoch);
+        p = rankquake_put_u64_(rankquake_put_(p, ",\"of\":"), of);
+        p = rankquake_put_list_(rankquake_put_(p, ",\"ids\":["), end, ids, n, &put);
+        *p++ = ']';
+        r = rankquake_send_(q, "samples", step, fields, (size_t)(p - fields));
+        ids += put;
+        n -= put;
+    } while (n);
+    return r;
 }
 
 static inline int rankquake_at_path_(struct rankquake *q, enum rankquake_kind kind, uint64_t step,

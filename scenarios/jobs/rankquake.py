@@ -27,9 +27,11 @@ import socket
 import struct
 
 KINDS = ("ready", "first-collective", "step", "checkpoint-begin", "checkpoint-write", "checkpoint-commit",
-         "resume", "exit-barrier", "done", "region", "other", "worker-start", "exec-failed", "launcher")
+         "resume", "exit-barrier", "done", "region", "other", "worker-start", "exec-failed", "launcher", "samples")
+_ASKS = {"weights": 30, "samples": 31}  # bits of the page's kinds that are no events
 _PAGE = struct.Struct("=IIQQ")  # version, kinds, next_step, armed_seq
 _MESSAGE_MAX = 4096
+_IDS_A_MESSAGE = 160  # of samples: numbers of up to 20 digits fit
 _OPEN_WAIT_S, _OPEN_WAIT_MAX_S = 5, 86400
 
 
@@ -108,6 +110,10 @@ class Client:
             self.close()  # the parent's: the harness takes its end for the parent's end
         return self._socket is not None
 
+    def asks(self, what):
+        """True when the scenario asks for "weights" or "samples": what nobody asks for need not be computed."""
+        return bool(self.listening and _PAGE.unpack_from(self._page)[1] >> _ASKS[what] & 1)
+
     def _armed(self, kind, step):
         _, kinds, next_step, seq = _PAGE.unpack_from(self._page)
         bit = KINDS.index(kind) if kind in KINDS else KINDS.index("other")
@@ -145,10 +151,21 @@ class Client:
     def first_collective(self):
         return self.event("first-collective")
 
-    def step(self, step, loss=None, samples=None, shards=None):
-        """Update `step` (from 1) has been applied. samples and shards: what this process itself computed."""
-        told = {"loss": None if loss is None else float(loss), "samples": samples, "shards": shards}
+    def step(self, step, loss=None, samples=None, shards=None, weights=None):
+        """Update `step` (from 1) has been applied. samples and shards: what this process itself computed; weights:
+        at most 64 characters that are equal only where the weights are, such as digest(), when asks("weights")."""
+        told = {"loss": None if loss is None else float(loss), "samples": samples, "shards": shards,
+                "weights": None if weights is None else str(weights)[:64]}
         return self.event("step", step=int(step), **{k: v for k, v in told.items() if v is not None})
+
+    def samples(self, step, epoch, of, ids):
+        """The samples that this process has trained for `step`, each by its number in the data set; before step(),
+        when asks("samples"). epoch counts from 0; of: how many different samples an epoch trains on all ranks."""
+        ids = [int(i) for i in ids]
+        for at in range(0, len(ids) or 1, _IDS_A_MESSAGE):
+            told = self.event("samples", step=int(step), epoch=int(epoch), of=int(of),
+                              ids=ids[at:at + _IDS_A_MESSAGE])
+        return told
 
     def resume(self, step, path=""):
         return self.event("resume", step=int(step), path=str(path))

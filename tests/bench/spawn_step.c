@@ -33,8 +33,8 @@ static int step(const struct compute *compute, void *c, const struct idx *data, 
     static uint32_t samples[SHARDS_BATCH];
     for (uint32_t i = 0; i < SHARDS_BATCH; i++)
         samples[i] = i;
-    int r =
-        shards_sum(compute, c, s.weights, data, samples, shards, SHARDS, s.gradient, s.sums, err);
+    int r = shards_sum(compute, c, s.weights, data, samples, shards, SHARDS, s.gradient, s.sums,
+                       NULL, err);
     if (r == 0)
         optimizer_step(&optimizer, s.sums, LENET_PARAMETERS, SHARDS_BATCH, s.weights, s.velocity);
     return r;

@@ -40,7 +40,10 @@ rq.ready()
 step = int(open(state).read()) if os.path.exists(state) else 0
 rq.resume(step, state if step else "")
 for step in range(step + 1, steps + 1):
-    rq.step(step, loss=1 / step, samples=1)
+    if rq.asks("samples"):  # four of forty, in another order in each epoch
+        epoch, place = divmod(step - 1, 10)
+        rq.samples(step, epoch, 40, [(7 + 2 * epoch) * (4 * place + i) % 40 if epoch != 0 else 4 * place + i for i in range(4)])
+    rq.step(step, loss=1 / step, samples=1, weights="%032x" % step if rq.asks("weights") else None)
     if step % 10 == 0:
         with open(state + ".new", "w") as f:
             f.write(str(step))
@@ -55,7 +58,7 @@ job:
   run: [python3, $TMPDIR/train.py, "{shared}/state"]
 timeline:
   - {when: {step: 37}, fault: worker-kill, on: rank 0}
-expect: {restarts: 1, world_sizes: [1, 1], model: same-as-undisturbed}
+expect: {restarts: 1, world_sizes: [1, 1], model: same-as-undisturbed, weights: same-as-undisturbed, epochs: shuffled}
 E2
 "$BIN/rankquake" run "$TMPDIR/python.yaml" --out "$TMPDIR/out" >"$TMPDIR/said" 2>&1
 rc=$?

@@ -17,7 +17,9 @@ enum {
     NEEDS_RESUME = 2,
     NEEDS_MODEL = 4,
     NEEDS_SHARDS = 8,
-    NEEDS_COMMUNICATOR = 16
+    NEEDS_COMMUNICATOR = 16,
+    NEEDS_WEIGHTS = 32,
+    NEEDS_SAMPLES = 64
 };
 
 struct check {

@@ -15,6 +15,7 @@
     X(detect)                                                                                      \
     X(device_memory)                                                                               \
     X(drift)                                                                                       \
+    X(epochs)                                                                                      \
     X(exactly_once)                                                                                \
     X(exits)                                                                                       \
     X(fired)                                                                                       \
@@ -51,6 +52,7 @@
     X(samples)                                                                                     \
     X(stop_signals)                                                                                \
     X(survivors)                                                                                   \
+    X(weights)                                                                                     \
     X(world_sizes)
 
 #define X(name) extern const struct check check_##name;

@@ -16,6 +16,8 @@ static const struct {
     {NEEDS_MODEL, "its model", "done"},
     {NEEDS_SHARDS, "the shards of its steps", NULL}, /* no line tells them */
     {NEEDS_COMMUNICATOR, "its communicator", NULL},
+    {NEEDS_WEIGHTS, "a hash of its weights", NULL},
+    {NEEDS_SAMPLES, "which samples it trains", NULL},
     {0},
 };
 
@@ -105,7 +107,8 @@ void checks_without_events(struct buf *out) {
             continue;
         buf_printf(out, "    %-12s ", checks[i]->name);
         put_missing(out, checks[i]->needs_events);
-        buf_puts(out, checks[i]->needs_events & (NEEDS_SHARDS | NEEDS_COMMUNICATOR)
+        buf_puts(out, checks[i]->needs_events &
+                              (NEEDS_SHARDS | NEEDS_COMMUNICATOR | NEEDS_WEIGHTS | NEEDS_SAMPLES)
                           ? " (by events only)\n"
                           : "\n");
     }

@@ -22,6 +22,7 @@ static const struct options_option table[] = {
     {"steps", "N", "updates to make in all; 0: as many as the epochs have", WHOLE, AT(steps), 0,
      99999999},
     {"epochs", "N", "times the training data is gone through", WHOLE, AT(epochs), 1, 100000},
+    {"samples", "N", "train on the first N images alone; 0: all", WHOLE, AT(samples), 0, 60000},
     {"checkpoint-dir", "DIR", "save there and resume from there", TEXT, AT(checkpoint_dir), 0, 0},
     {"checkpoint-every", "K", "steps between two checkpoints", WHOLE, AT(checkpoint_every), 1,
      99999999},
@@ -179,6 +180,9 @@ static int check(const struct ranktrain_options *o, struct err *err) {
         return err_say(err, -EINVAL, "--device=%s: expected auto, cpu or cuda", o->device);
     if (!is_one_of(o->dist_backend, backends))
         return err_say(err, -EINVAL, "--dist-backend=%s: expected tcp or nccl", o->dist_backend);
+    if (o->samples && o->samples < SHARDS_BATCH)
+        return err_say(err, -EINVAL, "--samples=%lld: a step takes %d", (long long)o->samples,
+                       SHARDS_BATCH);
     if (strcmp(o->dist_url, "env://") != 0)
         return err_say(err, -EINVAL,
                        "--dist-url=%s: expected env://; the launcher puts the address into "

@@ -10,7 +10,8 @@
 enum { OPTIONS_RUN_ID = 128 };
 
 struct ranktrain_options {
-    int64_t steps; /* 0: as many as the epochs have */
+    int64_t steps;   /* 0: as many as the epochs have */
+    int64_t samples; /* of the training data, the first; 0: all */
     int64_t epochs, checkpoint_every, checkpoint_keep, log_every, seed;
     const char *checkpoint_dir; /* NULL: no checkpoints */
     const char *data_dir;

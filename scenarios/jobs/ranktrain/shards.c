@@ -41,9 +41,18 @@ static int sum_batches(const struct compute *compute, void *c, const float *para
     return 0;
 }
 
+/* By the images that were given to be computed, not by what was meant to be. */
+static void tell_read(const struct idx *data, const struct compute_batch *batches, int n,
+                      uint64_t *ret_read) {
+    for (int s = 0; s < n; s++)
+        for (int i = 0; i < LENET_BATCH; i++)
+            *ret_read++ = idx_number(data, batches[s].images[i]);
+}
+
 int shards_sum(const struct compute *compute, void *c, const float *parameters,
                const struct idx *data, const uint32_t *samples, const int *shards, int n,
-               float scratch[LENET_PARAMETERS], int64_t ret_sums[SHARDS_SUMS], struct err *err) {
+               float scratch[LENET_PARAMETERS], int64_t ret_sums[SHARDS_SUMS], uint64_t *ret_read,
+               struct err *err) {
     struct compute_batch batches[SHARDS];
     int shard = 0;
     assert(n <= SHARDS);
@@ -58,5 +67,7 @@ int shards_sum(const struct compute *compute, void *c, const float *parameters,
     int r = compute->sum
                 ? compute->sum(c, parameters, batches, n, ret_sums, &shard, err)
                 : sum_batches(compute, c, parameters, batches, n, scratch, ret_sums, &shard);
+    if (r == 0 && ret_read)
+        tell_read(data, batches, n, ret_read);
     return r == -ERANGE ? diverged(shard, err) : r;
 }

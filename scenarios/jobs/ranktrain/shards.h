@@ -23,7 +23,9 @@ int shards_of(int rank, int world, int ret_shards[SHARDS]);
 
 /* Computes the shards and leaves the sum of their gradients and losses, in fixed point, in
  * ret_sums; samples are the SHARDS_BATCH indices of the step. Returns 0, -ERANGE when training has
- * diverged, or an error of the computation. scratch holds one gradient. */
+ * diverged, or an error of the computation. scratch holds one gradient. ret_read (NULL: nobody asks)
+ * takes the numbers of the n * LENET_BATCH samples that were computed. */
 int shards_sum(const struct compute *compute, void *c, const float *parameters,
                const struct idx *data, const uint32_t *samples, const int *shards, int n,
-               float scratch[LENET_PARAMETERS], int64_t ret_sums[SHARDS_SUMS], struct err *err);
+               float scratch[LENET_PARAMETERS], int64_t ret_sums[SHARDS_SUMS], uint64_t *ret_read,
+               struct err *err);

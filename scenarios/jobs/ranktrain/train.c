@@ -60,6 +60,7 @@ struct train {
     struct decision decision;
     float gradient[LENET_PARAMETERS];
     int64_t sums[SHARDS_SUMS];
+    uint64_t read[SHARDS_BATCH]; /* the samples of the last step */
 };
 
 static bool leads(const struct train *t) {
@@ -71,6 +72,8 @@ static int open_data(struct train *t, struct err *err) {
     int r = dataset_open(o->data_dir, &t->data, err);
     if (r < 0)
         return r;
+    if (o->samples && (uint32_t)o->samples < t->data.train.count)
+        t->data.train.count = (uint32_t)o->samples;
     sampler_init(&t->sampler, (uint64_t)o->seed, t->data.train.count, SHARDS_BATCH);
     t->optimizer = (struct optimizer){.lr = (float)o->lr, .momentum = (float)o->momentum};
     t->place = (struct checkpoint_place){.dir = o->checkpoint_dir,
@@ -262,7 +265,8 @@ static int compute_step(struct train *t, uint64_t step, struct err *err) {
                               .wake_fd = t->wake_fd};
     const uint32_t *samples = sampler_step(&t->sampler, step);
     int r = shards_sum(t->compute, t->c, t->decision.state.weights, &t->data.train, samples,
-                       t->shards, t->n_shards, t->gradient, t->sums, err);
+                       t->shards, t->n_shards, t->gradient, t->sums,
+                       rankquake_asked(&t->q, RANKQUAKE_ASK_SAMPLES) ? t->read : NULL, err);
     if (r == 0 && t->o->compute_ns && link_ready(-1, 0, &floor) == -ECANCELED)
         r = -ECANCELED;
     return r;
@@ -273,6 +277,25 @@ static int save(struct train *t, struct err *err) {
         return 0;
     t->saved_step = t->decision.state.step;
     return checkpoint_save(&t->place, &t->decision.state, &t->q, err);
+}
+
+/* What the scenario asks for besides costs time: it is told only then. */
+static void tell_samples(struct train *t) {
+    uint64_t per_epoch = sampler_steps_per_epoch(&t->sampler);
+    if (rankquake_asked(&t->q, RANKQUAKE_ASK_SAMPLES))
+        rankquake_samples(&t->q, t->decision.state.step, (t->decision.state.step - 1) / per_epoch,
+                          per_epoch * SHARDS_BATCH, t->read, (size_t)t->n_shards * LENET_BATCH);
+}
+
+static void tell_step(struct train *t, double loss) {
+    const struct state *s = &t->decision.state;
+    char mark[STATE_MARK];
+    bool asked = rankquake_asked(&t->q, RANKQUAKE_ASK_WEIGHTS);
+    if (asked)
+        state_mark(s, mark);
+    tell_samples(t);
+    rankquake_step_weights(&t->q, s->step, loss, (uint64_t)t->n_shards * LENET_BATCH, t->shards,
+                           (size_t)t->n_shards, asked ? mark : NULL);
 }
 
 /* One step, from nothing computed to the update applied and told. */
@@ -288,8 +311,7 @@ static int step(struct train *t, struct err *err) {
     double loss = fixed_point_value(t->sums[SHARDS_LOSS]) / SHARDS_BATCH;
     if (leads(t) && t->o->log_every && s->step % (uint64_t)t->o->log_every == 0)
         printf("step %llu loss %.4f\n", (unsigned long long)s->step, loss);
-    rankquake_step(&t->q, s->step, loss, (uint64_t)t->n_shards * LENET_BATCH, t->shards,
-                   (size_t)t->n_shards);
+    tell_step(t, loss);
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "base/sys/file.h"
 #include "harness/run/control.h"
+#include "harness/run/control_weights.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -77,6 +78,53 @@ static void test_names_timeline_and_seed_do_not_matter(void **state) {
     s.limits.total_ns = 7; /* who waits how long changes nothing of what comes */
     key_of(&s, 2, second);
     assert_string_equal(first, second);
+}
+
+/* What a job is asked for it does besides. */
+static void test_what_the_job_is_asked_for_matters(void **state) {
+    (void)state;
+    struct scenario s = scenario();
+    char key[3][65];
+    key_of(&s, 1, key[0]);
+    s.expect.weights = WEIGHTS_OF_CONTROL;
+    key_of(&s, 1, key[1]);
+    s.expect.epochs = EPOCHS_WHOLE;
+    key_of(&s, 1, key[2]);
+    assert_string_not_equal(key[0], key[1]);
+    assert_string_not_equal(key[1], key[2]);
+}
+
+static void put_weights(struct history *h, int64_t step, const char *weights) {
+    struct json_writer *w = history_begin(h, step * 1000, SOURCE_JOB, "step");
+    json_put_i64(w, "pid", 5);
+    json_put_i64(w, "step", step);
+    if (weights)
+        json_put_string(w, "weights", weights);
+    history_end(h);
+}
+
+static void test_weights_are_kept_by_their_step_in_lines_of_a_hundred(void **state) {
+    (void)state;
+    struct history h;
+    struct folder folder;
+    char dir[256];
+    BUF_FINI struct buf text = {0};
+    snprintf(dir, sizeof(dir), "%s/weights", bin);
+    assert_int_equal(file_make_dirs(dir, 0777, NULL), 0);
+    assert_int_equal(history_create(&h, NULL, NULL), 0);
+    put_weights(&h, 3, NULL); /* a job that is not asked: nothing is kept */
+    assert_int_equal(control_weights_keep(dir, &h, NULL), 0);
+    assert_int_equal(folder_open(&folder, dir, NULL), 0);
+    assert_true(folder_read(&folder, "weights.jsonl", 1 << 20, &text, NULL) < 0);
+    put_weights(&h, 105, "e");
+    put_weights(&h, 6, "b");
+    put_weights(&h, 5, "a");
+    assert_int_equal(control_weights_keep(dir, &h, NULL), 0);
+    assert_int_equal(folder_read(&folder, "weights.jsonl", 1 << 20, &text, NULL), 0);
+    assert_non_null(strstr(buf_str(&text), "{\"from\":5,\"weights\":[\"a\",\"b\",\"\","));
+    assert_non_null(strstr(buf_str(&text), "\n{\"from\":105,\"weights\":[\"e\"]}\n"));
+    folder_close(&folder);
+    history_fini(&h);
 }
 
 static void test_the_seed_matters_where_the_job_uses_it(void **state) {
@@ -279,6 +327,8 @@ int main(int argc, char **argv) {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         T(test_names_timeline_and_seed_do_not_matter),
+        T(test_what_the_job_is_asked_for_matters),
+        T(test_weights_are_kept_by_their_step_in_lines_of_a_hundred),
         T(test_the_seed_matters_where_the_job_uses_it),
         T(test_nodes_of_another_kind_have_a_control_run_of_their_own),
         T(test_job_cluster_and_every_program_matter),

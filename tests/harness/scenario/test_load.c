@@ -63,7 +63,9 @@ static const char full[] =
     "  lost_work: 25\n"
     "  goodput: 60%\n"
     "  loss_within: 5%\n"
-    "  model: same-as-undisturbed\n";
+    "  model: same-as-undisturbed\n"
+    "  weights: same-on-all-ranks\n"
+    "  epochs: shuffled\n";
 
 static void test_the_job_says_what_it_is(void **state) {
     (void)state;
@@ -119,6 +121,8 @@ static void test_the_expectations_are_kept(void **state) {
     assert_int_equal(e->world_sizes_n, 3);
     assert_int_equal(e->world_sizes[1], -1);
     assert_true(e->has_restarts && e->model_same);
+    assert_int_equal(e->weights, WEIGHTS_OF_ALL_RANKS);
+    assert_int_equal(e->epochs, EPOCHS_SHUFFLED);
     assert_int_equal(e->restarts_min, 0);
     assert_int_equal(e->restarts_max, 2);
     assert_int_equal(e->detect_n, 2);

@@ -125,6 +125,61 @@ static void test_events_carry_sequence_and_fields(void **state) {
     server_stop(&s);
 }
 
+static void *script_ask_weights(void *arg) {
+    struct server *s = arg;
+    s->page->kinds = 1u << RANKQUAKE_ASK_WEIGHTS;
+    return script_page(arg);
+}
+
+static void test_a_job_is_told_what_the_scenario_asks_for(void **state) {
+    (void)state;
+    struct server s;
+    struct rankquake q;
+    int shards[] = {0};
+    server_start(&s, script_ask_weights);
+    assert_int_equal(rankquake_open(&q), 1);
+    assert_true(rankquake_asked(&q, RANKQUAKE_ASK_WEIGHTS));
+    assert_false(rankquake_asked(&q, RANKQUAKE_ASK_SAMPLES));
+    assert_int_equal(rankquake_step_weights(&q, 1, 2, 8, shards, 1, "0a\"b"), 0); /* not held */
+    server_join(&s);
+    server_expect(&s, "{\"v\":1,\"seq\":1,\"lost\":0,\"kind\":\"step\",\"step\":1,\"loss\":2,"
+                      "\"samples\":8,\"shards\":[0],\"weights\":\"0a\\\"b\"}");
+    rankquake_close(&q);
+    assert_false(rankquake_asked(&q, RANKQUAKE_ASK_WEIGHTS));
+    server_stop(&s);
+}
+
+/* Every number comes, in order, in one message or in several. */
+static void test_the_samples_of_a_step_take_as_many_messages_as_they_need(void **state) {
+    (void)state;
+    enum { SAMPLES = 2000 };
+    static uint64_t ids[SAMPLES];
+    struct server s;
+    struct rankquake q;
+    char text[RANKQUAKE_MESSAGE_MAX + 1];
+    size_t seen = 0, messages = 0;
+    for (size_t i = 0; i < SAMPLES; i++)
+        ids[i] = i % 2 ? UINT64_MAX - i : i;
+    server_start(&s, script_page);
+    assert_int_equal(rankquake_open(&q), 1);
+    assert_int_equal(rankquake_samples(&q, 7, 2, 60000, ids, SAMPLES), 0);
+    server_join(&s);
+    for (; seen < SAMPLES; messages++) {
+        ssize_t n = recv(s.fd, text, sizeof(text) - 1, MSG_DONTWAIT);
+        assert_true(n > 0);
+        text[n] = 0;
+        char *at =
+            strstr(text, "\"kind\":\"samples\",\"step\":7,\"epoch\":2,\"of\":60000,\"ids\":[");
+        assert_non_null(at);
+        for (at = strchr(at, '['); *at != ']'; seen++)
+            assert_true(strtoull(at + 1, &at, 10) == ids[seen]);
+    }
+    assert_true(messages > 1);
+    assert_true(q.lost == 0);
+    rankquake_close(&q);
+    server_stop(&s);
+}
+
 static void *script_arm_step(void *arg) {
     struct server *s = arg;
     s->page->next_step = 3;
@@ -246,6 +301,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_the_variable_nothing_happens),
         cmocka_unit_test(test_events_carry_sequence_and_fields),
+        cmocka_unit_test(test_a_job_is_told_what_the_scenario_asks_for),
+        cmocka_unit_test(test_the_samples_of_a_step_take_as_many_messages_as_they_need),
         cmocka_unit_test(test_an_armed_step_waits_for_the_harness),
         cmocka_unit_test(test_a_harness_that_dies_lets_the_job_run_on),
         cmocka_unit_test(test_a_reader_that_is_slow_loses_events_and_is_told),

@@ -9,40 +9,16 @@
 
 static const char broken[] = "Exactly once: over all rounds every step counts once in the end.";
 
-/* What is left of the ledger when the rounds are over: a round that resumes from step R makes void
- * whatever earlier rounds made after R. */
+/* What is left of the ledger when the rounds are over. */
 struct exactly_once_account {
     const struct trial *t;
     const struct shard_ledger *l;
-    int64_t *horizons; /* by round: up to here its steps count; INT64_MAX: all of them */
-    int64_t next;      /* the step that must count next; 0: any */
-    int64_t last;      /* that counted last */
+    const int64_t *horizons; /* ledger_horizons */
+    int64_t next;            /* the step that must count next; 0: any */
+    int64_t last;            /* that counted last */
     int64_t counted, voided, vouched;
     const struct record *newest;
 };
-
-/* Where the round began: as it says, else just before the first step it made. -1: it did neither.
- */
-static int64_t began_after(const struct round *r) {
-    for (size_t i = 0; i < r->n; i++)
-        if (r->workers[i]->resume_ns)
-            return r->workers[i]->resume_step;
-    int64_t first = round_first_step(r);
-    return first < 0 ? -1 : first - 1;
-}
-
-/* The lowest step from which a later one began, of each round. */
-static int64_t *find_horizons(const struct trial *t) {
-    const struct rounds *rs = t->rounds;
-    int64_t *horizons = arena_array(t->arena, int64_t, rs->n), lowest = INT64_MAX;
-    for (size_t i = rs->n; i-- > 0;) {
-        int64_t from = began_after(rs->v[i]);
-        horizons[i] = lowest;
-        if (from >= 0 && from < lowest)
-            lowest = from;
-    }
-    return horizons;
-}
 
 static const struct worker *absent(const struct round *r, const struct ledger_entry *v, size_t n) {
     for (size_t i = 0; i < r->n; i++) {
@@ -258,7 +234,7 @@ static bool any_repeats_commit(const struct exactly_once_account *a, struct find
 static bool judge(const struct trial *t, struct finding *f) {
     struct shard_ledger l;
     ledger_read(&l, t);
-    struct exactly_once_account a = {.t = t, .l = &l, .horizons = find_horizons(t)};
+    struct exactly_once_account a = {.t = t, .l = &l, .horizons = ledger_horizons(t)};
     if (!l.n)
         return finding_skip(f, "the job reports no steps");
     if (l.shards)

@@ -55,3 +55,25 @@ size_t ledger_group(const struct shard_ledger *l, size_t from) {
         to++;
     return to;
 }
+
+/* Where the round began: as it says, else just before the first step it made. -1: it did neither.
+ */
+static int64_t began_after(const struct round *r) {
+    for (size_t i = 0; i < r->n; i++)
+        if (r->workers[i]->resume_ns)
+            return r->workers[i]->resume_step;
+    int64_t first = round_first_step(r);
+    return first < 0 ? -1 : first - 1;
+}
+
+const int64_t *ledger_horizons(const struct trial *t) {
+    const struct rounds *rs = t->rounds;
+    int64_t *horizons = arena_array(t->arena, int64_t, rs->n), lowest = INT64_MAX;
+    for (size_t i = rs->n; i-- > 0;) {
+        int64_t from = began_after(rs->v[i]);
+        horizons[i] = lowest;
+        if (from >= 0 && from < lowest)
+            lowest = from;
+    }
+    return horizons;
+}

@@ -20,5 +20,9 @@ enum { LEDGER_SHARDS_MAX = 65536, LEDGER_SAMPLES_MAX = 1 << 30 }; /* more is not
 
 void ledger_read(struct shard_ledger *l,
                  const struct trial *t); /* lives as long as the trial's arena */
+/* By round (number - 1): the last of its steps that is in what the job ends with; a round that
+ * resumes from step R makes void whatever earlier rounds made after R. INT64_MAX: all of them. Lives
+ * as long as the trial's arena. */
+const int64_t *ledger_horizons(const struct trial *t);
 /* The end of the group that begins at `from`: the entries of one round and step. */
 size_t ledger_group(const struct shard_ledger *l, size_t from);

@@ -35,6 +35,11 @@ static inline const uint8_t *idx_image(const struct idx *d, uint32_t i) {
     return d->images + (size_t)i * IDX_PIXELS;
 }
 
+/* Its number, by where it lies. */
+static inline uint32_t idx_number(const struct idx *d, const uint8_t *image) {
+    return (uint32_t)((size_t)(image - d->images) / IDX_PIXELS);
+}
+
 static inline uint8_t idx_label(const struct idx *d, uint32_t i) {
     return d->labels[i];
 }

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#define DOOR_MAGIC UINT64_C(0x3130414e54524b52) /* "RKRTNA01": also tells the byte order */
+#define DOOR_MAGIC UINT64_C(0x3230414e54524b52) /* "RKRTNA02": also tells the byte order */
 
 enum { DOOR_SESSION = 16, DOOR_DIGEST = 32, DOOR_CALLERS = 64 };
 enum door_purpose { DOOR_JOIN = 1, DOOR_RING = 2 };

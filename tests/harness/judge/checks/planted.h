@@ -177,6 +177,8 @@ static inline struct scenario planted_scenario(const char *name) {
                    .restarts_min = killed,
                    .restarts_max = killed,
                    .model_same = true,
+                   .weights = str_eq(name, "weights") ? WEIGHTS_OF_CONTROL : WEIGHTS_ANY,
+                   .epochs = str_eq(name, "weights") ? EPOCHS_SHUFFLED : EPOCHS_ANY,
                    .detect_within = planted_budget,
                    .detect_n = 1,
                    .recover_within = planted_budget,

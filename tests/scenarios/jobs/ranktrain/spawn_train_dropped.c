@@ -5,14 +5,16 @@
 
 int shards_sum(const struct compute *compute, void *c, const float *parameters,
                const struct idx *data, const uint32_t *samples, const int *shards, int n,
-               float scratch[LENET_PARAMETERS], int64_t ret_sums[SHARDS_SUMS], struct err *err);
+               float scratch[LENET_PARAMETERS], int64_t ret_sums[SHARDS_SUMS], uint64_t *ret_read,
+               struct err *err);
 
 int shards_sum(const struct compute *compute, void *c, const float *parameters,
                const struct idx *data, const uint32_t *samples, const int *shards, int n,
-               float scratch[LENET_PARAMETERS], int64_t ret_sums[SHARDS_SUMS], struct err *err) {
+               float scratch[LENET_PARAMETERS], int64_t ret_sums[SHARDS_SUMS], uint64_t *ret_read,
+               struct err *err) {
     static int calls;
     int r = shards_sum_rightly(compute, c, parameters, data, samples, shards, n, scratch, ret_sums,
-                               err);
+                               ret_read, err);
     if (++calls == 3 && shards[n - 1] == SHARDS - 1)
         memset(ret_sums, 0, SHARDS_SUMS * sizeof(*ret_sums));
     return r;

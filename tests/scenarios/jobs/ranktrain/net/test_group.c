@@ -22,6 +22,7 @@ struct member {
     struct bootstrap_request request;
     bool silent;   /* joins and opens, then takes no part in the collective */
     bool vanishes; /* the same, then ends */
+    bool spoils;   /* a bit of what it sends changes when its checksum is made */
     bool intrudes; /* first knocks at rank 0's door with the session id of another round */
     int64_t limit_ns;
     int joined, summed;
@@ -49,6 +50,8 @@ static int sum_once(struct member *m, void *ring) {
     for (int i = 0; i < SUMS; i++)
         m->data[i] = value(m->request.rank, i);
     int r = collective_tcp_ring.start(ring, m->data, SUMS, deadline_in_ns(m->limit_ns), &m->err);
+    if (m->spoils) /* of the chunk that goes out first */
+        m->data[SUMS * m->request.rank / m->request.world] ^= INT64_C(1) << 63;
     while (r == 0)
         r = collective_tcp_ring.poll(ring, 50, &m->err);
     return r;
@@ -146,6 +149,18 @@ static void test_a_peer_that_says_nothing_is_named_at_the_deadline(void **state)
     assert_non_null(strstr(m[2].err.msg, "rank 1 at 127.0.0.1:"));
     assert_int_equal(m[0].summed, -ECONNRESET); /* rank 2 has given up */
     pthread_barrier_destroy(&finish);
+}
+
+static void test_bytes_that_change_on_the_way_are_noticed(void **state) {
+    (void)state;
+    static struct member m[3];
+    members_init(m, 3);
+    m[1].spoils = true;
+    members_run(m, 3);
+    assert_int_equal(m[2].summed, -EBADMSG);
+    assert_non_null(strstr(m[2].err.msg, "what came from rank 1 at 127.0.0.1:"));
+    assert_non_null(strstr(m[2].err.msg, "checksum in collective 1, phase 0"));
+    assert_true(m[0].summed < 0 && m[1].summed < 0); /* nobody goes on with them */
 }
 
 static void test_a_peer_that_goes_is_named_at_once(void **state) {
@@ -310,6 +325,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_rank_gets_the_sum_at_every_world_size),
         cmocka_unit_test(test_a_peer_that_says_nothing_is_named_at_the_deadline),
+        cmocka_unit_test(test_bytes_that_change_on_the_way_are_noticed),
         cmocka_unit_test(test_a_peer_that_goes_is_named_at_once),
         cmocka_unit_test(test_a_meeting_ends_when_all_have_come),
         cmocka_unit_test(test_who_leaves_before_the_meeting_is_named),
