@@ -134,7 +134,7 @@ static bool look_wire(struct question_result *r) {
 
 const struct host_question host_question_wire = {
     .name = "wire",
-    .need = FAULT_NEEDS_WIRE,
+    .need = FAULT_NEEDS_WIRE | FAULT_NEEDS_NAMES, /* the name server is on the wire */
     .part = QUESTION_FOR_NAMESPACES,
     .gives = "the network between nodes (veth, AF_PACKET with virtio_net_hdr)",
     .demo = true,

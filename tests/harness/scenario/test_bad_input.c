@@ -268,7 +268,7 @@ static const struct bad {
     {"an end at a heal",
      "job: {run: [a]}\ntimeline:\n  - {id: c, when: {step: 1}, fault: x, on: n0}\n"
      "  - {when: {after: c}, heal: c, until: {round: 2}}\n",
-     "4:5: heal ends a fault; on, with, for, until and sticky stand at that fault\n"},
+     "4:5: heal ends a fault; on, with, profile, for, until and sticky stand at that fault\n"},
     {"an end that comes after the run",
      "job: {run: [a]}\nlimits: {total: 10s}\ntimeline:\n"
      "  - {when: {time: 1s}, fault: x, on: n0, until: {time: 4s, plus: 6s}}\n",

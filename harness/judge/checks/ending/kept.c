@@ -8,12 +8,19 @@
 static const char broken[] =
     "Kept: what a worker has printed into a file, and its error file, outlive its round.";
 
-/* The look at the end at the same file of the same worker; NULL: there was none. */
+static bool is_look(const struct record *r, const struct record *as, const char *when) {
+    return record_is(r, "worker-file") && r->pid == as->pid && str_eq(r->node, as->node) &&
+           str_eq(record_text(r, "when"), when) &&
+           str_eq(record_text(r, "what"), record_text(as, "what"));
+}
+
+/* The look at the end at the same file of the same worker; NULL: there was none. Where a pid was
+ * given anew, the looks at the end come in the order of those before. */
 static const struct record *at_end(const struct history *h, const struct record *first) {
+    size_t place = 0;
+    history_each(r, h) place += r->seq <= first->seq && is_look(r, first, "exit");
     history_each(r, h) {
-        if (r->seq > first->seq && record_is(r, "worker-file") && r->pid == first->pid &&
-            str_eq(r->node, first->node) && str_eq(record_text(r, "when"), "end") &&
-            str_eq(record_text(r, "what"), record_text(first, "what")))
+        if (is_look(r, first, "end") && --place == 0)
             return r;
     }
     return NULL;
@@ -59,6 +66,8 @@ static bool judge_file(const struct trial *t, struct finding *f, const struct re
     const struct worker *w = rounds_worker(t->rounds, first->pid);
     if (!loss)
         return true;
+    while (w && w->start_ns > first->t_ns)
+        w = w->former;
     finding_prove(f, first->seq, last->seq);
     return finding_fail(f, broken, "the file as the worker left it",
                         "the %s of rank %d of round %d on %s %s: %.200s",
