@@ -42,6 +42,7 @@ static int by_sample(const void *a, const void *b) {
     int c = compare(x->epoch, y->epoch);
     c = c ? c : compare(x->id, y->id);
     c = c ? c : compare(x->step, y->step);
+    c = c ? c : compare(x->worker->rank, y->worker->rank);
     return c ? c : compare(x->record->seq, y->record->seq);
 }
 
