@@ -1,14 +1,8 @@
 #include "faults/mechanism/frame.h"
 
+#include "faults/mechanism/big_endian.h"
+
 enum { IP_LEAST = 20, TCP_LEAST = 20, UDP = 8, PROTOCOL_TCP = 6, PROTOCOL_UDP = 17 };
-
-static uint16_t be16(const unsigned char *p) {
-    return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-static uint32_t be32(const unsigned char *p) {
-    return (uint32_t)be16(p) << 16 | be16(p + 2);
-}
 
 static void parse_transport(const unsigned char *p, size_t len, int protocol, struct frame *f) {
     size_t header = 0;

@@ -1,5 +1,7 @@
 #include "faults/mechanism/packets.h"
 
+#include "faults/mechanism/big_endian.h"
+
 #include <linux/virtio_net.h>
 #include <string.h>
 
@@ -9,20 +11,6 @@
 #endif
 
 enum { PROTOCOL_TCP = 6, PROTOCOL_UDP = 17, TCP_HEADER = 20, UDP_HEADER = 8, IP_HEADER = 20 };
-
-static unsigned be16(const unsigned char *p) {
-    return (unsigned)p[0] << 8 | p[1];
-}
-
-static void put16(unsigned char *p, unsigned v) {
-    p[0] = (unsigned char)(v >> 8);
-    p[1] = (unsigned char)v;
-}
-
-static void put32(unsigned char *p, uint32_t v) {
-    put16(p, v >> 16);
-    put16(p + 2, v & 0xffff);
-}
 
 /* ---- checksums, RFC 1071 ---- */
 

@@ -1,5 +1,6 @@
 #include "faults/mechanism/resolver.h"
 
+#include "faults/mechanism/big_endian.h"
 #include "faults/mechanism/packets.h"
 
 #include <stdio.h>
@@ -9,24 +10,6 @@
 enum { DNS_PORT = 53, DNS_HEADER = 12, NAME_TEXT_MAX = 256, ARP_FRAME = 60, ARP_BYTES = 42 };
 enum { TYPE_A = 1, TYPE_PTR = 12, CLASS_IN = 1, TTL_S = 0 };
 enum { RCODE_NONE, RCODE_FORMAT, RCODE_SERVFAIL, RCODE_NXDOMAIN, RCODE_NOT_IMPLEMENTED, REFUSED };
-
-static unsigned be16(const unsigned char *p) {
-    return (unsigned)p[0] << 8 | p[1];
-}
-
-static uint32_t be32(const unsigned char *p) {
-    return (uint32_t)be16(p) << 16 | be16(p + 2);
-}
-
-static void put16(unsigned char *p, unsigned v) {
-    p[0] = (unsigned char)(v >> 8);
-    p[1] = (unsigned char)v;
-}
-
-static void put32(unsigned char *p, uint32_t v) {
-    put16(p, v >> 16);
-    put16(p + 2, v & 0xffff);
-}
 
 bool resolver_is_meant(const struct resolver *r, const unsigned char *bytes,
                        const struct frame *f) {

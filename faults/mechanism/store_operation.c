@@ -51,38 +51,39 @@ static enum store_operation read_request(const char *text, size_t n) {
     return STORE_OPERATION_NONE;
 }
 
+/* The place of a connection; s->n: it has none. */
+static int place_of(const struct store_requests *s, int client, uint16_t tcp_port) {
+    int i = 0;
+    while (i < s->n && (s->newest[i].client != client || s->newest[i].tcp_port != tcp_port))
+        i++;
+    return i;
+}
+
+static void take_out(struct store_requests *s, int i) {
+    if (i < s->n)
+        memmove(&s->newest[i], &s->newest[i + 1], (size_t)(--s->n - i) * sizeof(s->newest[0]));
+}
+
 /* False: that was seen before. */
 static bool is_new(struct store_requests *s, int client, const struct frame *f) {
-    int i = 0;
-    while (i < s->n && (s->newest[i].client != client || s->newest[i].tcp_port != f->source_port))
-        i++;
+    int i = place_of(s, client, f->source_port);
     if (i < s->n && (int32_t)(f->sequence - s->newest[i].sequence) <= 0)
         return false;
     if (i == s->n && s->n == STORE_CONNECTIONS_MAX)
         i = 0; /* the oldest makes room */
-    if (i < s->n)
-        memmove(&s->newest[i], &s->newest[i + 1], (size_t)(--s->n - i) * sizeof(s->newest[0]));
+    take_out(s, i);
     s->newest[s->n].client = client;
     s->newest[s->n].tcp_port = f->source_port;
     s->newest[s->n++].sequence = f->sequence;
     return true;
 }
 
-/* A connection that begins anew counts anew, though its client took the same port. */
-static void forget(struct store_requests *s, int client, uint16_t tcp_port) {
-    for (int i = 0; i < s->n; i++)
-        if (s->newest[i].client == client && s->newest[i].tcp_port == tcp_port) {
-            memmove(&s->newest[i], &s->newest[i + 1], (size_t)(--s->n - i) * sizeof(s->newest[0]));
-            return;
-        }
-}
-
 enum store_operation store_requests_see(struct store_requests *s, int client,
                                         const struct frame *f) {
     if (f->kind != FRAME_TCP)
         return STORE_OPERATION_NONE;
-    if (f->tcp_flags & TCP_SYN)
-        forget(s, client, f->source_port);
+    if (f->tcp_flags & TCP_SYN) /* it counts anew, though its client took the same port */
+        take_out(s, place_of(s, client, f->source_port));
     if (!f->data || f->end <= f->data)
         return STORE_OPERATION_NONE;
     const char *text = (const char *)f->destination + f->data; /* the frame's first byte */

@@ -162,10 +162,11 @@ static void note_steady(struct timeline *t, int64_t now) {
 
 static void record(struct engine *e, const struct record *r) {
     struct timeline *t = own(e, timeline);
+    bool node_gone = record_is(r, "node-down");
     t->steps_seen |= record_is(r, "step");
     for (size_t i = 0; i < t->n; i++) {
         struct run_entry *a = &t->entries[i];
-        if (record_is(r, "node-down"))
+        if (node_gone)
             entry_node_gone(a, r->node);
         entry_seen(a, r);
         if (!t->finished)

@@ -259,18 +259,16 @@ static const struct ledger_entry *find_mute(const struct trial *t, const struct 
 
 static bool is_known(const struct trial *t, struct finding *f, const struct epochs_ledger *l) {
     const struct ledger_entry *mute = l->n ? find_mute(t, l) : NULL;
+    const struct worker *lost = ledger_lost(t);
     if (l->too_many)
         return finding_unknown(f, broken, "more than %d samples were told", SAMPLES_MAX);
     if (!l->n)
         return finding_unknown(f, broken,
                                "no step that counts told its samples, though the job was asked for "
                                "them (rankquake_asked of rankquake.h)");
-    for (size_t i = 0; i < t->rounds->workers_n; i++) {
-        const struct worker *w = t->rounds->workers[i];
-        if (w->lost_events)
-            return finding_unknown(f, broken, "%lld events of rank %d on %s were lost",
-                                   (long long)w->lost_events, w->rank, w->node);
-    }
+    if (lost)
+        return finding_unknown(f, broken, "%lld events of rank %d on %s were lost",
+                               (long long)lost->lost_events, lost->rank, lost->node);
     if (mute)
         return finding_unknown(f, broken, "rank %d on %s did not tell the samples of step %lld",
                                mute->worker->rank, mute->worker->node, (long long)mute->step);

@@ -77,3 +77,10 @@ const int64_t *ledger_horizons(const struct trial *t) {
     }
     return horizons;
 }
+
+const struct worker *ledger_lost(const struct trial *t) {
+    for (size_t i = 0; i < t->rounds->workers_n; i++)
+        if (t->rounds->workers[i]->lost_events)
+            return t->rounds->workers[i];
+    return NULL;
+}

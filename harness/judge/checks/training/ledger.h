@@ -24,5 +24,7 @@ void ledger_read(struct shard_ledger *l,
  * resumes from step R makes void whatever earlier rounds made after R. INT64_MAX: all of them. Lives
  * as long as the trial's arena. */
 const int64_t *ledger_horizons(const struct trial *t);
+/* The first worker of which events were lost; NULL: none. */
+const struct worker *ledger_lost(const struct trial *t);
 /* The end of the group that begins at `from`: the entries of one round and step. */
 size_t ledger_group(const struct shard_ledger *l, size_t from);

@@ -197,13 +197,6 @@ static bool tell_parted(struct finding *f, const struct weights_account *a) {
                         s->round->number, sentence(a->t, s));
 }
 
-static const struct worker *lost_any(const struct rounds *rs) {
-    for (size_t i = 0; i < rs->workers_n; i++)
-        if (rs->workers[i]->lost_events)
-            return rs->workers[i];
-    return NULL;
-}
-
 static bool is_control(const struct trial *t) {
     const struct record *run = history_newest(t->history, SOURCE_HARNESS, "run");
     return run && json_get_bool(run->fields, "control", false);
@@ -211,7 +204,7 @@ static bool is_control(const struct trial *t) {
 
 /* Why it is not known; true: it is. */
 static bool is_known(struct finding *f, const struct weights_account *a) {
-    const struct worker *lost = lost_any(a->t->rounds);
+    const struct worker *lost = ledger_lost(a->t);
     bool by_control = a->t->scenario->expect.weights == WEIGHTS_OF_CONTROL && !is_control(a->t);
     if (!a->compared)
         return finding_unknown(f, broken,
