@@ -5,18 +5,22 @@
 
 #include <string.h>
 
-/* Frames by pair of nodes: at the first count after the fault fired, which was asked for before it
- * was brought in force, and at the newest. */
+/* At the first count after the fault fired, which was asked for before it was brought in force, and
+ * at the newest. */
+struct frames {
+    int64_t first, newest;
+};
+
+/* By pair of nodes: no more room than there are nodes, as all of it is touched between the trigger
+ * and the fault. */
 struct links {
+    size_t n;
     int group[CLUSTER_NODES_MAX];
     bool answers[CLUSTER_NODES_MAX]; /* of a group: stores alone, which say nothing unasked */
     bool counted[CLUSTER_NODES_MAX]; /* there is a first count of this sender */
     struct impairment between;       /* of it only between which groups it is */
-    struct counted {
-        int64_t first[CLUSTER_NODES_MAX][CLUSTER_NODES_MAX],
-            newest[CLUSTER_NODES_MAX][CLUSTER_NODES_MAX];
-    } done, passed;
-    int heard[CLUSTER_NODES_MAX]; /* how many records of what has passed this sender */
+    struct frames *done, *passed;    /* n by n, those of a sender in a row */
+    int heard[CLUSTER_NODES_MAX];    /* how many records of what has passed this sender */
 };
 
 bool links_counted(const struct record *r) {
@@ -43,6 +47,10 @@ void *links_begin(struct run_entry *a, struct bound *b) {
     if (fault_between(&a->args, &l->between, NULL) != 0)
         return NULL;
     find_stores(e, l);
+    while (cluster_nodes(e->cluster)[l->n] && l->n < CLUSTER_NODES_MAX)
+        l->n++;
+    l->done = arena_array(&e->arena, struct frames, l->n * l->n);
+    l->passed = arena_array(&e->arena, struct frames, l->n * l->n);
     return l;
 }
 
@@ -62,12 +70,26 @@ static int sender_of(const struct run_entry *a, const struct record *r) {
     return -1;
 }
 
+static struct frames *row_of(const struct links *l, struct frames *counted, int from) {
+    return counted + (size_t)from * l->n;
+}
+
+static void begin_count(const struct links *l, struct frames *row) {
+    for (size_t to = 0; to < l->n; to++)
+        row[to].newest = 0;
+}
+
 /* Adds the frames of a map of receivers. */
-static void take(const struct run_entry *a, int64_t ret[CLUSTER_NODES_MAX],
+static void take(const struct run_entry *a, const struct links *l, struct frames *row,
                  const struct json *map) {
     struct node **nodes = cluster_nodes(a->owner->engine->cluster);
-    for (size_t to = 0; nodes[to] && to < CLUSTER_NODES_MAX; to++)
-        ret[to] += json_get_i64(map, node_plan(nodes[to])->name, 0);
+    for (size_t to = 0; to < l->n; to++)
+        row[to].newest += json_get_i64(map, node_plan(nodes[to])->name, 0);
+}
+
+static void end_count(const struct links *l, struct frames *row, bool first) {
+    for (size_t to = 0; first && to < l->n; to++)
+        row[to].first = row[to].newest;
 }
 
 bool links_learn(const struct run_entry *a, struct links *l, const struct record *r,
@@ -75,10 +97,10 @@ bool links_learn(const struct run_entry *a, struct links *l, const struct record
     int from = l ? sender_of(a, r) : -1;
     if (from < 0)
         return false;
-    memset(l->done.newest[from], 0, sizeof(l->done.newest[from]));
-    take(a, l->done.newest[from], json_get(r->fields, key));
-    if (!l->counted[from])
-        memcpy(l->done.first[from], l->done.newest[from], sizeof(l->done.first[from]));
+    struct frames *row = row_of(l, l->done, from);
+    begin_count(l, row);
+    take(a, l, row, json_get(r->fields, key));
+    end_count(l, row, !l->counted[from]);
     l->counted[from] = true;
     return true;
 }
@@ -88,21 +110,20 @@ void links_learn_passed(const struct run_entry *a, struct links *l, const struct
     int from = l && planes ? sender_of(a, r) : -1, meant = fault_planes(&a->args, NULL);
     if (from < 0)
         return;
-    bool first = ++l->heard[from] <= 2;
-    memset(l->passed.newest[from], 0, sizeof(l->passed.newest[from]));
+    struct frames *row = row_of(l, l->passed, from);
+    begin_count(l, row);
     for (int i = 0; i < PLANES_N; i++)
         if (meant >> i & 1)
-            take(a, l->passed.newest[from], json_get(planes, plane_names[i]));
-    if (first)
-        memcpy(l->passed.first[from], l->passed.newest[from], sizeof(l->passed.first[from]));
+            take(a, l, row, json_get(planes, plane_names[i]));
+    end_count(l, row, ++l->heard[from] <= 2);
 }
 
-static int64_t frames_between(const struct links *l, const struct counted *c, int g, int h) {
+static int64_t frames_between(const struct links *l, const struct frames *counted, int g, int h) {
     int64_t frames = 0;
-    for (size_t from = 0; from < CLUSTER_NODES_MAX; from++)
-        for (size_t to = 0; to < CLUSTER_NODES_MAX; to++)
+    for (size_t from = 0; from < l->n; from++)
+        for (size_t to = 0; to < l->n; to++, counted++)
             if (l->group[from] == g && l->group[to] == h)
-                frames += c->newest[from][to] - c->first[from][to];
+                frames += counted->newest - counted->first;
     return frames;
 }
 
@@ -118,7 +139,7 @@ int64_t links_all(const struct links *l) {
     int groups = groups_of(l);
     for (int g = 0; g < groups; g++)
         for (int h = 0; h < groups; h++)
-            all += impairment_is_between(&l->between, g, h) ? frames_between(l, &l->done, g, h) : 0;
+            all += impairment_is_between(&l->between, g, h) ? frames_between(l, l->done, g, h) : 0;
     return all;
 }
 
@@ -130,7 +151,7 @@ int64_t links_fewest(const struct links *l, bool unasked) {
             bool silent = unasked && l->answers[g] && !l->answers[h];
             int64_t frames = !impairment_is_between(&l->between, g, h) || silent
                                  ? fewest
-                                 : frames_between(l, &l->done, g, h);
+                                 : frames_between(l, l->done, g, h);
             fewest = fewest < 0 || frames < fewest ? frames : fewest;
         }
     return fewest;
@@ -145,17 +166,17 @@ static bool is_known(const struct links *l, int g) {
 }
 
 static bool nothing_passed(const struct links *l, int g, int h) {
-    return is_known(l, g) && frames_between(l, &l->passed, g, h) == 0;
+    return is_known(l, g) && frames_between(l, l->passed, g, h) == 0;
 }
 
 /* What is meant of this way has been dropped, or nothing came. */
 static bool is_shut(const struct links *l, int g, int h) {
-    return !impairment_is_between(&l->between, g, h) || frames_between(l, &l->done, g, h) ||
+    return !impairment_is_between(&l->between, g, h) || frames_between(l, l->done, g, h) ||
            nothing_passed(l, g, h);
 }
 
 static bool is_parted(const struct links *l, int g, int h) {
-    bool dropped = frames_between(l, &l->done, g, h) || frames_between(l, &l->done, h, g);
+    bool dropped = frames_between(l, l->done, g, h) || frames_between(l, l->done, h, g);
     return dropped && is_shut(l, g, h) && is_shut(l, h, g);
 }
 
@@ -168,8 +189,7 @@ static bool is_ring_parted(const struct links *l) {
         for (int h = 0; h < groups; h++) {
             if (!is_shut(l, g, h))
                 return false;
-            dropped |=
-                impairment_is_between(&l->between, g, h) && frames_between(l, &l->done, g, h);
+            dropped |= impairment_is_between(&l->between, g, h) && frames_between(l, l->done, g, h);
         }
     return dropped;
 }
