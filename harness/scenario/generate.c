@@ -335,6 +335,7 @@ struct generate_fault generate_also(struct arena *a, const struct generate_known
         .lasts_ns = k->lasts_ns                   ? k->lasts_ns
                     : k->effects & EFFECT_LASTING ? 10000000000
                                                   : 0,
+        .follow_ns = k->follow_ns,
     };
     if (lasts)
         str_to_duration_ns(lasts->text, &f.lasts_ns, NULL);

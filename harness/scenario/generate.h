@@ -83,7 +83,8 @@ struct generate_fault {
         *before; /* another entry, at the moment, and its own trigger is armed once that is in
                            force; NULL: none */
     enum generate_outcome outcome;
-    int64_t lasts_ns; /* 0: it does not, or nobody knows */
+    int64_t lasts_ns;  /* 0: it does not, or nobody knows */
+    int64_t follow_ns; /* after which its second part comes, and it is not felt without; 0: none */
 };
 extern const struct generate_fault generate_faults[GENERATE_FAULTS];
 
@@ -97,7 +98,8 @@ bool generate_saving(struct arena *a, const struct scenario *base, const struct 
 struct generate_known {
     const char *name, *summary, *example; /* example: an entry of a timeline */
     unsigned effects;
-    int64_t lasts_ns; /* after which it ends by itself; 0: it does not */
+    int64_t lasts_ns;  /* after which it ends by itself; 0: it does not */
+    int64_t follow_ns; /* after which its second part comes; 0: there is none */
 };
 
 /* One more: the fault as its example has it, at the moment unless that waits for something else

@@ -309,6 +309,15 @@ static const char *too_late_for_rankrun(struct arena *a, const struct job_spec *
                         admit_s, left_s);
 }
 
+static const char *too_late_for_second_part(struct arena *a, double follow_s, double left_s) {
+    if (left_s > follow_s + 1)
+        return NULL;
+    return arena_printf(a,
+                        "its second part comes %g s after its first, and the job would end %.1f s "
+                        "after that: make it longer",
+                        follow_s, left_s);
+}
+
 const char *generate_why_not(struct arena *a, const struct generate_fault *f,
                              const struct generated *d, const struct scenario *base,
                              const struct generate_run *r) {
@@ -318,6 +327,8 @@ const char *generate_why_not(struct arena *a, const struct generate_fault *f,
                             "it takes two restarts, and the job may be restarted %d time%s: "
                             "--max-restarts 2",
                             base->job.max_restarts, base->job.max_restarts == 1 ? "" : "s");
+    if (f->follow_ns)
+        return too_late_for_second_part(a, (double)f->follow_ns / 1e9, left_s);
     if (f->outcome != TAKES_NODE)
         return NULL;
     if (base->torchrun_semantics)

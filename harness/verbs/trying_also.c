@@ -4,8 +4,10 @@
 #include "base/str.h"
 #include "faults/fault.h"
 #include "harness/play/announcement.h"
+#include "harness/scenario/yaml.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool is_there(const struct trying *t, const char *name) {
     for (int i = 0; i < t->n; i++)
@@ -14,10 +16,22 @@ static bool is_there(const struct trying *t, const char *name) {
     return false;
 }
 
+/* With the parameters of its example. */
+static struct fault_course course_of(struct trying *t, const struct fault *f) {
+    struct diagnostics d = {0};
+    const struct yaml *with =
+        yaml_get(yaml_parse(&t->arena, f->example, strlen(f->example), 0, &d), "with");
+    struct fault_arg *v = arena_array(&t->arena, struct fault_arg, with ? with->length + 1 : 1);
+    struct fault_args a = {.v = v};
+    yaml_each(it, with) v[a.n++] = (struct fault_arg){it->key, it->text};
+    diagnostics_fini(&d);
+    return fault_course(f, &a);
+}
+
 static void add(struct trying *t, const struct fault *f) {
-    const struct fault_args none = {0};
-    const struct generate_known k = {f->name, f->summary, f->example, f->effects,
-                                     fault_course(f, &none).lasts_ns};
+    struct fault_course course = course_of(t, f);
+    const struct generate_known k = {f->name,    f->summary,      f->example,
+                                     f->effects, course.lasts_ns, course.follow_ns};
     if (!is_there(t, f->name))
         t->faults[t->n++] = generate_also(&t->arena, &k);
 }

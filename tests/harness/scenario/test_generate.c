@@ -456,6 +456,25 @@ static void test_a_node_that_rankrun_would_not_take_in_before_the_end_is_not_tri
     arena_fini(&t.arena);
 }
 
+/* A cloud switches the node off some time after its notice: a job that is over by then shows nothing. */
+static void test_a_fault_whose_second_part_would_come_too_late_is_not_tried(void **state) {
+    (void)state;
+    struct tried t = make("rankrun --nnodes 1:3 t.sh", NULL);
+    struct scenario s = {.job = {.launcher = "rankrun"}};
+    struct generate_known k = {.name = "away",
+                               .example = "{fault: away, on: n2}",
+                               .effects = EFFECT_ENDS_NODE,
+                               .follow_ns = 3000000000};
+    struct generate_run r = {.start_ns = 100000000, .train_ns = 3000000000};
+    struct generate_fault f = generate_also(&t.arena, &k);
+    const char *why = generate_why_not(&t.arena, &f, &t.generated, &s, &r);
+    assert_non_null(why);
+    assert_non_null(strstr(why, "3 s after its first, and the job would end 1.5 s after that"));
+    r.train_ns = 9000000000;
+    assert_null(generate_why_not(&t.arena, &f, &t.generated, &s, &r));
+    arena_fini(&t.arena);
+}
+
 /* What is written for an editor says the same as the text and the sets that were loaded. */
 static void test_what_is_set_stands_in_the_text(void **state) {
     (void)state;
@@ -521,6 +540,7 @@ int main(void) {
         cmocka_unit_test(test_what_each_costs_is_known_before),
         cmocka_unit_test(test_a_node_that_would_come_too_late_is_not_tried),
         cmocka_unit_test(test_a_node_that_rankrun_would_not_take_in_before_the_end_is_not_tried),
+        cmocka_unit_test(test_a_fault_whose_second_part_would_come_too_late_is_not_tried),
         cmocka_unit_test(test_what_is_set_stands_in_the_text),
         cmocka_unit_test(test_a_set_that_fits_nowhere_is_refused),
     };
