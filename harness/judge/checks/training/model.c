@@ -4,6 +4,8 @@
 
 #include "base/str.h"
 
+#include <string.h>
+
 static const char broken[] = "Model: the run ends with the model of the control run.";
 
 /* A model counts only from a worker that ended well: a claim beside a crash is worth nothing. */
@@ -97,12 +99,20 @@ static const struct worker *contradicts(const struct round *last, const char *sa
     return NULL;
 }
 
+/* What tells a long path from others is its end. */
+static const char *end_of(const char *path) {
+    enum { ROOM = 60 };
+    size_t n = strlen(path);
+    const char *slash = n > ROOM ? strchr(path + n - ROOM, '/') : NULL;
+    return slash ? slash + 1 : path;
+}
+
 static bool tell_contradiction(struct finding *f, const struct record *look,
                                const struct round *last, const char *saved) {
     const struct worker *w = contradicts(last, saved);
     const char *expected =
         finding_expected(f, "model %.64s, as the weights of step %lld lie in %.60s", saved,
-                         (long long)made_until(last), record_text(look, "dir"));
+                         (long long)made_until(last), end_of(record_text(look, "dir")));
     finding_prove(f, look->seq, w->exit_seq ? w->exit_seq : w->start_seq);
     return finding_fail(f, "Model: the model that a job names is the one that it has saved.",
                         expected, "rank %d on %s names model %.64s", w->rank, w->node, w->model);
