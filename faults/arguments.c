@@ -53,7 +53,7 @@ int fault_count(const struct fault_args *a, const char *key, const char *absent,
     const char *text = fault_arg(a, key, absent);
     if (str_to_i64(text, min, max, ret))
         return 0;
-    return err_say(err, -EINVAL, "%s: %s is not a number from %lld to %lld", key, text,
+    return err_say(err, -EINVAL, "%s: \"%s\" is not a number from %lld to %lld", key, text,
                    (long long)min, (long long)max);
 }
 
@@ -65,8 +65,9 @@ int fault_duration(const struct fault_args *a, const char *key, const char *abse
     if (r)
         return r;
     if (ns <= 0 || ns > max_ns)
-        return err_say(err, -EINVAL, "%s: %s is none; write one of up to %llds, as in %s", key,
-                       text, (long long)(max_ns / 1000000000), absent);
+        return err_say(err, -EINVAL,
+                       "%s: \"%s\" must be longer than 0s and at most %llds, as in %s", key, text,
+                       (long long)(max_ns / 1000000000), absent);
     *ret_ns = ns;
     return 0;
 }

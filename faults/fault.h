@@ -50,8 +50,8 @@ struct fault_store {
 };
 
 struct fault_param {
-    /* type: int | string | bool | duration | nodes ("n0,n1") | groups ("n0,n1|n2", instead of a
-     * target); default_text: NULL where there is none */
+    /* type: int | string (which .check reads) | text (any) | bool | duration | nodes ("n0,n1") |
+     * groups ("n0,n1|n2", instead of a target); default_text: NULL where there is none */
     const char *name, *type, *default_text, *text;
 };
 

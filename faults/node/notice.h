@@ -6,7 +6,7 @@
 #define NOTICE_PARAMS                                                                              \
     {"grace", "duration", "2s", "from the notice to the power-off"},                               \
         {"cloud", "string", "aws", "aws, gcp or azure: whose document the notice is"}, {           \
-        "notice", "string", "preempted.json",                                                      \
+        "notice", "text", "preempted.json",                                                        \
             "a file of the node's disk, or an absolute one below its own /tmp or /run"             \
     }
 int notice_check(const struct fault_args *a, struct err *err);

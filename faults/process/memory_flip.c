@@ -60,7 +60,7 @@ const struct fault fault_memory_flip = {
     .evidence = EVIDENCE(memory_changed),
     .params =
         (const struct fault_param[]){
-            {"region", "string", "(its longest mapping)",
+            {"region", "text", "(its longest mapping)",
              "the name of a region that the worker has announced, as ranktrain's weights, "
              "velocity"},
             {"offset", "string", "drawn", "which byte of it, from 0; drawn: by the seed"},

@@ -1,18 +1,15 @@
 /* Lets a worker write no long files. */
-#include "faults/fault.h"
+#include "faults/arguments.h"
 
-#include "base/str.h"
 #include "faults/mechanism/limit.h"
 
 #include <errno.h>
 #include <sys/resource.h>
 
 static int64_t lowest(pid_t pid, const struct fault_args *a, struct err *err) {
-    const char *text = fault_arg(a, "bytes", "4096");
-    int64_t bytes;
-    if (!str_to_i64(text, 0, INT64_C(1) << 50, &bytes))
-        return err_say(err, -EINVAL, "bytes: %s is not a length of a file", text);
-    return bytes;
+    int64_t bytes = 0;
+    int r = fault_count(a, "bytes", "4096", 0, INT64_C(1) << 50, &bytes, err);
+    return r ? r : bytes;
 }
 
 static int check(const struct fault_args *a, struct err *err) {

@@ -1,7 +1,6 @@
 /* Gives a worker no more memory than it has. */
-#include "faults/fault.h"
+#include "faults/arguments.h"
 
-#include "base/str.h"
 #include "faults/mechanism/limit.h"
 
 #include <errno.h>
@@ -10,11 +9,9 @@
 #include <unistd.h>
 
 static int64_t more(const struct fault_args *a, struct err *err) {
-    const char *text = fault_arg(a, "more", "0");
-    int64_t mib;
-    if (!str_to_i64(text, 0, 1 << 20, &mib))
-        return err_say(err, -EINVAL, "more: %s is not a number of MiB from 0 to 1048576", text);
-    return mib << 20;
+    int64_t mib = 0;
+    int r = fault_count(a, "more", "0", 0, 1 << 20, &mib, err);
+    return r ? r : mib << 20;
 }
 
 static int check(const struct fault_args *a, struct err *err) {

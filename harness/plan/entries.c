@@ -5,9 +5,10 @@
 #include "faults/shape.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct checker {
-    struct plan *plan;
+    struct plan *plan; /* NULL: of a scenario that was loaded with errors */
     const struct scenario *s;
     struct diagnostics *d;
     int ever_on; /* so many nodes are on at some time */
@@ -66,8 +67,10 @@ static void unknown_param(struct checker *c, const struct fault *f, const struct
 
 static bool fits_type(const char *type, const char *value) {
     int64_t v;
-    if (str_eq(type, "int"))
-        return str_to_i64(value, INT64_MIN, INT64_MAX, &v);
+    if (str_eq(type, "int")) { /* which numbers may stand there, its check knows */
+        size_t digits = strspn(value + (*value == '-'), "0123456789");
+        return digits && !value[(*value == '-') + digits];
+    }
     if (str_eq(type, "bool"))
         return str_eq(value, "true") || str_eq(value, "false");
     if (str_eq(type, "duration"))
@@ -88,9 +91,7 @@ static void check_groups(struct checker *c, const struct pair *w, const char *ty
     bool nodes = str_eq(type, "nodes");
     char **groups = str_split(&c->plan->arena, w->value, nodes ? '\n' : '|', &n);
     bool *seen = arena_array(&c->plan->arena, bool, c->plan->nodes_n + 1);
-    if (n < 2 && !nodes)
-        diagnostics_add(c->d, w->place, "%s: \"%s\" is one group; write two, as in n0,n1|n2",
-                        w->key, w->value);
+    int before = c->d->errors;
     for (; *groups; groups++)
         for (char **name = str_split(&c->plan->arena, *groups, ',', NULL); *name; name++) {
             int i = node_number(c->plan, *name);
@@ -104,6 +105,9 @@ static void check_groups(struct checker *c, const struct pair *w, const char *ty
             else
                 seen[i] = true;
         }
+    if (n < 2 && !nodes && c->d->errors == before)
+        diagnostics_add(c->d, w->place, "%s: \"%s\" is one group; write two, as in n0,n1|n2",
+                        w->key, w->value);
 }
 
 static void check_param(struct checker *c, const struct fault *f, const struct pair *w) {
@@ -118,8 +122,24 @@ static void check_param(struct checker *c, const struct fault *f, const struct p
                         : str_eq(p->type, "bool") ? "true or false"
                                                   : "a duration such as 2s",
                         w->value);
-    else if (str_eq(p->type, "groups") || str_eq(p->type, "nodes"))
+    else if (c->plan && (str_eq(p->type, "groups") || str_eq(p->type, "nodes")))
         check_groups(c, w, p->type);
+}
+
+/* The value that a fault's own check is about: its sentence begins with the key. Else `absent`. */
+static struct place place_of(const struct err *err, const struct pair *v, size_t n,
+                             struct place absent) {
+    for (size_t i = 0; i < n; i++) {
+        size_t len = strlen(v[i].key);
+        if (strncmp(err->msg, v[i].key, len) == 0 && err->msg[len] == ':')
+            return v[i].place;
+    }
+    return absent;
+}
+
+static void refuse_args(struct checker *c, const struct timeline_entry *a, const struct err *err) {
+    struct place first = a->with_n ? a->with[0].place : a->fault_place;
+    diagnostics_add(c->d, place_of(err, a->with, a->with_n, first), "%s", err->msg);
 }
 
 /* What says whom or which traffic it is about does not change. */
@@ -166,7 +186,9 @@ static void bind_profile(struct checker *c, struct planned_entry *pa) {
         const struct fault_args then = {.v = steps[i].v, .n = steps[i].n, .seed = pa->args.seed};
         struct err err = {0};
         if (c->d->errors == before && pa->fault->check(&then, &err) < 0)
-            diagnostics_add(c->d, a->profile[i].place, "%s", err.msg);
+            diagnostics_add(
+                c->d, place_of(&err, a->profile[i].with, a->profile[i].with_n, a->profile[i].place),
+                "%s", err.msg);
     }
     pa->args.steps = steps;
     pa->args.steps_n = a->profile_n;
@@ -187,11 +209,11 @@ static void bind_args(struct checker *c, struct planned_entry *pa, uint64_t seed
     }
     struct err err = {0};
     if (c->d->errors == before && pa->fault->check && pa->fault->check(&pa->args, &err) < 0)
-        diagnostics_add(c->d, a->with_n ? a->with[0].place : a->fault_place, "%s", err.msg);
+        refuse_args(c, a, &err);
 }
 
 /* A node stands for what is on it: its agent, or all of its workers. */
-static void check_kind(struct checker *c, const struct planned_entry *pa) {
+static bool check_kind(struct checker *c, const struct planned_entry *pa) {
     static const unsigned kinds[] = {
         [TARGET_NODES] = TARGET_NODE | TARGET_AGENT | TARGET_WORKER,
         [TARGET_AGENTS] = TARGET_AGENT,
@@ -205,19 +227,20 @@ static void check_kind(struct checker *c, const struct planned_entry *pa) {
     if (t & kinds[a->on.what] ||
         (t & TARGET_RACK && racks && (a->on.pick == PICK_ALL || a->on.pick == PICK_RANK)) ||
         (t & TARGET_RACK && a->on.what == TARGET_RACKS))
-        return;
+        return true;
     if (t & TARGET_RACK) {
         diagnostics_add(c->d, a->on.place,
                         "%s cannot be aimed at %s; it takes whole racks: rack 0, rack of rank 0 or "
                         "random of racks",
                         a->fault, a->on.text);
-        return;
+        return false;
     }
     diagnostics_add(c->d, a->on.place, "%s cannot be aimed at %s; it takes%s%s%s", a->fault,
                     a->on.text, t & TARGET_WORKER ? " workers," : "",
                     t & TARGET_AGENT ? " agents," : "",
                     t & (TARGET_NODE | TARGET_AGENT | TARGET_WORKER) ? " nodes (n0, node of rank 0)"
                                                                      : " the store");
+    return false;
 }
 
 /* Whether b may be about the node: only one that names another, by its number or by what serves the
@@ -410,7 +433,7 @@ static void check_suits(struct checker *c, const struct planned_entry *pa) {
                         "or take a store in a node of its own (rankrun's, or etcd)",
                         a->fault, host);
     else if (pa->fault->suits && pa->fault->suits(&pa->args, &store, &err) < 0)
-        diagnostics_add(c->d, a->with_n ? a->with[0].place : a->fault_place, "%s", err.msg);
+        refuse_args(c, a, &err);
 }
 
 /* Whether there is a store, and for a start whether anything switches it off. */
@@ -510,8 +533,8 @@ void entries_put_shape(const struct plan *p, const struct planned_entry *pa, str
 /* A fault has a target, unless its groups name all it is about. */
 static bool has_target(struct checker *c, const struct planned_entry *pa) {
     const struct timeline_entry *a = pa->entry;
-    bool shape = fault_arg(&pa->args, "shape", NULL);
-    bool groups = fault_arg(&pa->args, "groups", NULL) || shape;
+    bool may = find_param(pa->fault, "groups"), shape = may && fault_arg(&pa->args, "shape", NULL);
+    bool groups = may && (fault_arg(&pa->args, "groups", NULL) || shape);
     if (shape)
         check_shape(c, pa);
     else if (groups && a->on.text)
@@ -527,15 +550,15 @@ static void check_lasting(struct checker *c, const struct planned_entry *pa) {
     if (!a->fault) {
         const struct planned_entry *of = &c->plan->entries[a->heal];
         if (!of->entry->fault)
-            diagnostics_add(c->d, a->place, "heal: \"%s\" is itself a heal", of->entry->id);
+            diagnostics_add(c->d, a->heal_place, "heal: \"%s\" is itself a heal", of->entry->id);
         else if (of->fault && !fault_has(of->fault, EFFECT_LASTING))
-            diagnostics_add(c->d, a->place, "heal: %s (%s) does not last: %s", of->entry->id,
+            diagnostics_add(c->d, a->heal_place, "heal: %s (%s) does not last: %s", of->entry->id,
                             of->fault->name, of->fault->undo);
     } else if ((a->for_ns || a->until) && !fault_has(pa->fault, EFFECT_LASTING)) {
-        diagnostics_add(c->d, a->until ? a->until->place : a->place, "%s: %s does not last: %s",
+        diagnostics_add(c->d, a->until ? a->until->place : a->for_place, "%s: %s does not last: %s",
                         a->until ? "until" : "for", a->fault, pa->fault->undo);
     } else if ((a->for_ns || a->until) && pa->fault->course) {
-        diagnostics_add(c->d, a->until ? a->until->place : a->place,
+        diagnostics_add(c->d, a->until ? a->until->place : a->for_place,
                         "%s: %s says itself how long it lasts: %s", a->until ? "until" : "for",
                         a->fault, pa->fault->undo);
     }
@@ -546,7 +569,7 @@ static void check_cap(struct checker *c, const struct planned_entry *pa) {
     int64_t most_ns = c->s->limits.fault_ns;
     const struct timeline_entry *a = pa->entry;
     if (most_ns && a->for_ns > most_ns)
-        diagnostics_add(c->d, a->place, "for: %s would last %g s, and limits.fault allows %g s",
+        diagnostics_add(c->d, a->for_place, "for: %s would last %g s, and limits.fault allows %g s",
                         a->id, (double)a->for_ns / 1e9, (double)most_ns / 1e9);
 }
 
@@ -633,18 +656,19 @@ static void check_sticky(struct checker *c, const struct planned_entry *pa) {
     for (size_t i = 0; i < c->s->timeline_n; i++)
         comes |= is_start(&c->s->timeline[i]) || comes_back(&c->s->timeline[i]);
     if (comes_back(a))
-        diagnostics_add(c->d, a->place,
+        diagnostics_add(c->d, a->sticky_place,
                         "sticky: %s brings its node back itself, so this would never end; write "
                         "times: or node-flap",
                         a->fault);
     else if (is_start(a))
-        diagnostics_add(c->d, a->place,
+        diagnostics_add(c->d, a->sticky_place,
                         "sticky: a node that comes back is on, so node-start has "
                         "nothing to do there");
     else if (fault_arg(&pa->args, "groups", NULL) || fault_arg(&pa->args, "shape", NULL))
-        diagnostics_add(c->d, a->place, "sticky: groups are no node that could come back; give on");
+        diagnostics_add(c->d, a->sticky_place,
+                        "sticky: groups are no node that could come back; give on");
     else if (!comes)
-        diagnostics_add(c->d, a->place,
+        diagnostics_add(c->d, a->sticky_place,
                         "sticky: no node-start brings a node back, so this would come once");
 }
 
@@ -723,12 +747,26 @@ void entries_make(struct plan *p, struct diagnostics *d) {
         check_concurrent(&c, pa->entry);
         check_contradiction(&c, pa->entry);
         check_sticky(&c, pa);
-        if (!has_target(&c, pa))
+        if (!has_target(&c, pa) || !check_kind(&c, pa))
             continue;
-        check_kind(&c, pa);
         check_reach(&c, pa->entry);
         check_suits(&c, pa);
     }
+}
+
+/* The values alone, whatever else is wrong. */
+static void check_values(struct checker *c, const struct fault *f, const struct timeline_entry *a) {
+    ARENA_FINI struct arena arena = {0};
+    struct fault_arg *v = arena_array(&arena, struct fault_arg, a->with_n + 1);
+    const struct fault_args args = {.v = v, .n = a->with_n};
+    int before = c->d->errors;
+    struct err err = {0};
+    for (size_t i = 0; i < a->with_n; i++) {
+        check_param(c, f, &a->with[i]);
+        v[i] = (struct fault_arg){a->with[i].key, a->with[i].value};
+    }
+    if (c->d->errors == before && f->check && f->check(&args, &err) < 0)
+        refuse_args(c, a, &err);
 }
 
 void plan_check_entries(const struct scenario *s, struct diagnostics *d) {
@@ -738,9 +776,8 @@ void plan_check_entries(const struct scenario *s, struct diagnostics *d) {
         struct planned_entry pa = {.entry = a, .fault = a->fault ? fault_find(a->fault) : NULL};
         if (a->fault && !pa.fault)
             unknown_fault(&c, a);
-        for (size_t k = 0; pa.fault && k < a->with_n; k++)
-            if (!find_param(pa.fault, a->with[k].key))
-                unknown_param(&c, pa.fault, &a->with[k]);
+        if (pa.fault)
+            check_values(&c, pa.fault, a);
         if (pa.fault && a->on.text)
             check_kind(&c, &pa);
         if (s->sound && a->on.text && a->on.pick == PICK_NAMED && a->on.what != TARGET_STORES)

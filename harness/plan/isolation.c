@@ -6,28 +6,44 @@
 #include "harness/plan/entries.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+
+enum { ENTRY_TEXT_MAX = 200 };
+
+/* "dark (node-poweroff) in line 7, column 20"; one that was drawn or included is in no line. */
+static const char *entry_text(const struct timeline_entry *a, const char *word, struct place p,
+                              char ret[ENTRY_TEXT_MAX]) {
+    int n = snprintf(ret, ENTRY_TEXT_MAX, "%.90s (%s)", a->id, word);
+    if (p.line > 0 && !p.file)
+        snprintf(ret + n, ENTRY_TEXT_MAX - (size_t)n, " in line %d, column %d", p.line, p.column);
+    return ret;
+}
 
 /* What namespaces have by themselves, processes have only where the host allows it. */
 static int check_faults(const struct plan *p, struct err *err) {
     struct err why;
+    char text[ENTRY_TEXT_MAX];
     for (size_t i = 0; i < p->entries_n; i++) {
+        const struct timeline_entry *a = p->entries[i].entry;
         const struct fault *f = p->entries[i].fault;
         if (f && fault_needs_check(fault_course(f, &p->entries[i].args).needs, &why) != 0)
-            return err_say(err, -ENOTSUP, "%s (%s), with nodes that are processes: %s",
-                           p->entries[i].entry->id, f->name, why.msg);
+            return err_say(err, -ENOTSUP, "%s, with nodes that are processes: %s",
+                           entry_text(a, f->name, a->fault_place, text), why.msg);
     }
     return 0;
 }
 
 static int check_requests(const struct plan *p, struct err *err) {
+    char text[ENTRY_TEXT_MAX];
     for (size_t i = 0; i < p->entries_n; i++) {
         const struct timeline_entry *a = p->entries[i].entry;
-        if (a->when.store || (a->until && a->until->store))
+        const struct trigger *t = a->until && a->until->store ? a->until : &a->when;
+        if (t->store)
             return err_say(err, -ENOTSUP,
-                           "%s (when.store), with nodes that are processes: what the store is "
-                           "asked for is read on the wire, which only nodes in namespaces have",
-                           a->id);
+                           "%s, with nodes that are processes: what the store is asked for is "
+                           "read on the wire, which only nodes in namespaces have",
+                           entry_text(a, "when.store", t->place, text));
     }
     return 0;
 }
@@ -56,28 +72,28 @@ static int use_processes(struct plan *p, struct err *err) {
 
 static int check_namespaces(const struct plan *p, struct err *err) {
     struct err why;
+    char text[ENTRY_TEXT_MAX];
     for (size_t i = 0; i < p->entries_n; i++) {
+        const struct timeline_entry *a = p->entries[i].entry;
         const struct fault *f = p->entries[i].fault;
         if (f && fault_needs_check_namespaces(f->needs, &why) != 0)
-            return err_say(err, -ENOTSUP, "%s (%s): %s", p->entries[i].entry->id, f->name, why.msg);
+            return err_say(err, -ENOTSUP, "%s: %s", entry_text(a, f->name, a->fault_place, text),
+                           why.msg);
     }
     return 0;
-}
-
-/* The word that needs calls to be held; NULL: none does. */
-static const char *has_call(const struct timeline_entry *a) {
-    const struct trigger *t = a->until && trigger_is_call(a->until) ? a->until : &a->when;
-    return t->file ? "file" : t->syscall ? "syscall" : NULL;
 }
 
 /* Whoever is about to write is held by the kernel, in whatever isolation. */
 static int check_calls(const struct plan *p, struct err *err) {
     struct err why;
+    char name[16], text[ENTRY_TEXT_MAX];
     for (size_t i = 0; i < p->entries_n; i++) {
-        const char *word = has_call(p->entries[i].entry);
-        if (word && call_watch_check(&why) != 0)
-            return err_say(err, -ENOTSUP, "%s (when.%s): %s", p->entries[i].entry->id, word,
-                           why.msg);
+        const struct timeline_entry *a = p->entries[i].entry;
+        const struct trigger *t = a->until && trigger_is_call(a->until) ? a->until : &a->when;
+        if (!trigger_is_call(t) || call_watch_check(&why) == 0)
+            continue;
+        snprintf(name, sizeof(name), "when.%s", t->file ? "file" : "syscall");
+        return err_say(err, -ENOTSUP, "%s: %s", entry_text(a, name, t->place, text), why.msg);
     }
     return 0;
 }

@@ -99,7 +99,7 @@ struct plan *plan_make(const struct scenario *s, uint64_t seed, struct diagnosti
 struct plan *plan_free(struct plan *p);
 /* Of a scenario that was loaded with errors (scenario_load_flawed): adds what can be told of its
  * entries all the same, so that nobody fixes one mistake to hear of the next: faults, parameters
- * and targets that do not exist. What follows from several entries, or from what is wrong, is left
+ * and targets that do not exist, and values that no parameter takes. What follows from several entries, or from what is wrong, is left
  * out. */
 void plan_check_entries(const struct scenario *s, struct diagnostics *d);
 /* What others reach it by, its name or its address; and what a server in it listens on, all

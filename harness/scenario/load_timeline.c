@@ -249,7 +249,7 @@ const struct section section_entry = {
          .place = offsetof(struct timeline_entry, fault_place), .form = "<fault>"},
         {"heal", "the id of an entry above", NULL,
          "Ends the fault of that entry; stands instead of fault.", "heal: cut", read_heal,
-         .form = "<id>"},
+         .place = offsetof(struct timeline_entry, heal_place), .form = "<id>"},
         {"on", "a target", NULL,
          "The target, among what is alive at that moment: nodes, agents, workers, n2, n2/0, rank "
          "0, node of rank 0, random of workers, random 2 of nodes, 50%, majority (more than half "
@@ -270,7 +270,8 @@ const struct section section_entry = {
          "How often the trigger may fire; each-round: once in every round.", "times: each-round",
          read_times, .min = 1, .max = 1000, .form = "once | each-round | <int>"},
         {"for", "a duration", NULL, "How long a lasting fault lasts.", "for: 5s", reader_duration,
-         .offset = offsetof(struct timeline_entry, for_ns), .min = 1},
+         .offset = offsetof(struct timeline_entry, for_ns),
+         .place = offsetof(struct timeline_entry, for_place), .min = 1},
         {"until", "a map, as for when", NULL,
          "A lasting fault ends when this condition is met, instead of after a time. The words are "
          "those of when. The harness looks from the moment at which the fault is in force; a step "
@@ -281,7 +282,7 @@ const struct section section_entry = {
          "The fault stays with the node: it strikes again at once whenever the node's agent comes "
          "back (node-start); a fault on a worker, as soon as the node has that worker again.",
          "sticky: node", reader_flag, .offset = offsetof(struct timeline_entry, sticky),
-         .choices = sticky, .form = "node"},
+         .place = offsetof(struct timeline_entry, sticky_place), .choices = sticky, .form = "node"},
         {0},
     },
     .one_of = "fault heal",

@@ -181,7 +181,7 @@ struct timeline_entry {
     bool sticky;    /* done again on the same node whenever its agent comes back */
     int64_t for_ns; /* a lasting fault ends by itself after this; 0: lasts to finally */
     const struct trigger *until; /* or when this has come true, if it ever does; NULL: not given */
-    struct place place, fault_place;
+    struct place place, fault_place, for_place, heal_place, sticky_place;
 };
 
 enum outcome { OUTCOME_SUCCEEDED, OUTCOME_FAILED, OUTCOME_STOPPED };

@@ -2,7 +2,7 @@
 # Faults that cannot be, that contradict each other or are too many: said with line and column before anything is done, or
 # where only the run shows it, the fault "did not fire" and the run is inconclusive. No fault ever lasts longer than
 # limits.fault.
-# A parameter that it has not is tried with every fault that there is.
+# Every fault with every wrong value, key, target and end is tests/harness/plan/test_bad_arguments.c.
 # deadline: 120 s
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -27,12 +27,6 @@ refused() { # refused WHAT TEXT LIMITS ENTRY...
     [ $rc = 64 ] || fail "$1: exit $rc, not 64"
     said "$1" "wrong\.yaml:[0-9]+:[0-9]+: .*$2"
 }
-
-# ---- of every fault: a parameter that it has not ----
-for name in $("$BIN/rankquake" list faults | awk '{ print $1 }'); do
-    refused "$name: a parameter of nobody" "$name has no parameter \"nosuchthing\"" '' \
-        "{when: {step: 9}, fault: $name, on: n0, with: {nosuchthing: 1}}"
-done
 
 # ---- what cannot be, or contradicts itself ----
 refused 'a node that is not there' 'there is no n7' '' '{when: {step: 9}, fault: node-kill, on: n7}'

@@ -62,6 +62,20 @@ refused no-target '.yaml:2:52: there is no n7: the cluster has 2 nodes, n0 first
 job: {run: [ls]}
 timeline: [{when: {step: 1}, fault: node-kill, on: n7}]
 END
+# Of every fault and parameter: tests/harness/plan/test_bad_arguments.c.
+fault() { # fault NAME PLACE-AND-TEXT FAULT-AND-REST
+    printf 'job: {run: [ls]}\ntimeline: [{when: {step: 1}, fault: %s}]\n' "$3" | refused "$1" "$2"
+}
+fault parameter '.yaml:2:71: node-cpu has no parameter "persent"; did you mean "percent"?' \
+    'node-cpu, on: n1, with: {persent: 50}'
+fault other-fault '.yaml:2:72: worker-kill has no parameter "share"; it takes signal' 'worker-kill, on: n1, with: {share: 50%}'
+fault unit '.yaml:2:84: delay must be a duration such as 2s, not "5MiB"' 'net-delay, on: n1, with: {planes: data, delay: 5MiB}'
+fault share '.yaml:2:69: share: "5" is not a share; write one of up to 100%, as in 1%' 'net-loss, on: n1, with: {share: 5}'
+fault range '.yaml:2:71: percent: "4" is not a number from 5 to' 'node-cpu, on: n1, with: {percent: 4}'
+fault type '.yaml:2:71: percent must be a single value, not a list' 'node-cpu, on: n1, with: {percent: [4]}'
+fault kind '.yaml:2:52: node-kill cannot be aimed at workers; it takes nodes' 'node-kill, on: workers'
+fault no-end '.yaml:2:63: for: worker-kill does not last' 'worker-kill, on: n1, for: 2s'
+fault twice '.yaml:2:73: "share" is given twice' 'net-loss, on: n1, with: {share: 5%, share: 6%}'
 refused too-few ': 1 node is started but nnodes needs 2' <<'END'
 cluster: {nodes: 2, start: 1}
 job: {run: [ls], nnodes: 2}

@@ -1,49 +1,13 @@
 /* Every fault with every trigger, as the tables have them: it is accepted, or refused with a reason
  * that names the line and what is wrong. */
-#include "base/str.h"
-#include "faults/fault.h"
-#include "harness/plan/plan.h"
 #include "harness/scenario/keys.h"
-#include "tests/harness/scenario/scratch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include <stdio.h>
 
-/* What the examples are about: racks, and a store of a kind that can do the most. An earlier fault,
- * "dark", is what an example of `after` comes after. */
-static const char *const worlds[] = {
-    "cluster: {nodes: 4, start: 4, racks: [[n0, n1], [n2, n3]]}\n",
-    "cluster: {nodes: 4, racks: [[n0, n1], [n2, n3]], store: etcd-3, store_quota_mb: 16}\n",
-    "cluster: {nodes: 4, start: 2}\n",
-};
-enum { WORLDS = sizeof(worlds) / sizeof(*worlds) };
-static const char head[] = "job: {run: [ranktrain], nnodes: \"1:4\"}\n"
-                           "timeline:\n"
-                           "  - {id: dark, when: {time: 1s}, fault: net-delay, on: n0}\n"
-                           "  - ";
-enum { ENTRY_LINE = 4 }; /* behind the world */
-
-/* NULL: it is accepted, by loader and plan; else what was said, in x->d.out. */
-static const char *refusal(struct scratch *x, const char *world, const char *entry) {
-    char text[2048];
-    snprintf(text, sizeof(text), "%s%s%s\n", world, head, entry);
-    scratch_load(x, text);
-    struct plan *p = x->s ? plan_make(x->s, x->s->seed, &x->d) : NULL;
-    bool good = p && !x->d.errors;
-    plan_free(p);
-    return good ? NULL : buf_str(&x->d.out);
-}
-
-/* A fault's example, "{when: {...}, fault: ...}", with another trigger. */
-static void with_trigger(const struct fault *f, const char *trigger, char *ret, size_t size) {
-    const char *rest = strstr(f->example, "}, ");
-    if (strncmp(f->example, "{when: {", 8) != 0 || !rest)
-        fail_msg("%s: its example does not begin with a when: %s", f->name, f->example);
-    snprintf(ret, size, "{%s%s", trigger, rest + 1);
-}
+#include "tests/harness/plan/world.h"
 
 static const struct key *key_of(const char *word, size_t len) {
     for (const struct key *k = section_when.keys; k->name; k++)
@@ -52,35 +16,12 @@ static const struct key *key_of(const char *word, size_t len) {
     return NULL;
 }
 
-/* The world in which the fault's own example is accepted. */
-static const char *world_of(size_t of) {
-    static const char *known[128];
-    const struct fault *f = faults[of];
-    if (known[of])
-        return known[of];
-    char said[1024] = "", entry[512];
-    with_trigger(f, "when: {step: 20}", entry, sizeof(entry));
-    for (size_t i = 0; i < WORLDS; i++) {
-        struct scratch x;
-        const char *why = refusal(&x, worlds[i], entry);
-        snprintf(said, sizeof(said), "%s", why ? why : "");
-        scratch_drop(&x);
-        if (!why)
-            return known[of] = worlds[i];
-    }
-    fail_msg("%s: no world of this test takes its example: %s", f->name, said);
-    return NULL;
-}
-
 /* It names the line of the entry, and says fault, trigger or word that is not wanted. */
 static bool is_clear(const struct scratch *x, const char *world, const struct fault *f,
                      const struct key *trigger) {
     const char *said = buf_str(&x->d.out);
     char line[16];
-    int at = ENTRY_LINE;
-    while (*world)
-        at += *world++ == '\n';
-    snprintf(line, sizeof(line), ":%d:", at);
+    snprintf(line, sizeof(line), ":%d:", world_line(world));
     return strstr(said, line) && (strstr(said, f->name) || strstr(said, trigger->name)) &&
            strlen(said) > 40;
 }
@@ -88,8 +29,8 @@ static bool is_clear(const struct scratch *x, const char *world, const struct fa
 static int try_one(const struct fault *f, const char *world, const struct key *trigger) {
     struct scratch x;
     char entry[512];
-    with_trigger(f, trigger->example, entry, sizeof(entry));
-    const char *why = refusal(&x, world, entry);
+    world_entry(f, trigger->example, entry, sizeof(entry));
+    const char *why = world_refusal(&x, world, entry);
     if (why && !is_clear(&x, world, f, trigger))
         fail_msg("%s at %s is refused without a clear reason: %s", f->name, trigger->name, why);
     scratch_drop(&x);
@@ -159,13 +100,13 @@ static void test_every_fault_that_lasts_may_end_at_every_trigger(void **state) {
             const struct key *k = key_of(word, n);
             if (turn++ % EACH_HAS)
                 continue;
-            with_trigger(f, "when: {step: 20}", entry, sizeof(entry));
+            world_entry(f, "when: {step: 20}", entry, sizeof(entry));
             char *end = strstr(entry, ", for: ");
             *(end ? end : strrchr(entry, '}')) = '\0';
             snprintf(until, sizeof(until), ", until%s}", strchr(k->example, ':'));
             strncat(entry, until, sizeof(entry) - strlen(entry) - 1);
             struct scratch x;
-            const char *why = refusal(&x, world, entry);
+            const char *why = world_refusal(&x, world, entry);
             bool may = fault_has(f, EFFECT_LASTING) && !f->course;
             if (may && why)
                 fail_msg("%s until %s: %s", f->name, k->name, why);

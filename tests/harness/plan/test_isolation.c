@@ -137,38 +137,40 @@ static void test_the_isolation_is_kept_in_the_resolved_scenario_and_the_plan(voi
     drop(&x, p);
 }
 
-/* Nodes that are processes have a cut at their sockets and no wire: a partition, also one way and of
- * some planes, works; of all other faults on the network it is said beforehand why they do not. */
-static void
-test_every_fault_on_the_network_works_on_processes_or_is_refused_by_its_name(void **state) {
+/* Nodes that are processes have a cut at their sockets and no wire, no uptime and no names of their own.
+ * What a fault needs of these is refused beforehand, with its name and its place; all others work. */
+static void test_every_fault_works_on_processes_or_is_refused_by_its_name_and_place(void **state) {
+    const unsigned never = FAULT_NEEDS_WIRE | FAULT_NEEDS_UPTIME | FAULT_NEEDS_NAMES;
+    int refused = 0;
     (void)state;
     for (size_t i = 0; faults[i]; i++) {
         const struct fault *f = faults[i];
         struct scratch x;
         struct err err = {0};
         struct buf text = {0};
-        if (strcmp(fault_family(f), "network") != 0)
-            continue;
+        char place[64];
+        bool etcd = f->suits && f->suits(NULL, &(struct fault_store){.rankrun = true}, NULL) < 0;
         buf_printf(&text,
-                   "job: {run: [a]}\ncluster: {nodes: 3, isolation: processes}\ntimeline: [%s]\n",
-                   f->example);
+                   "job: {run: [a], nnodes: \"1:4\"}\n"
+                   "cluster: {nodes: 4, start: 3, isolation: processes, racks: [[n0, n1], [n2, "
+                   "n3]]%s}\ntimeline: [%s]\n",
+                   etcd ? ", store: etcd, store_quota_mb: 16" : "", f->example);
         scratch_load(&x, buf_str(&text));
         struct plan *p = x.s ? plan_make(x.s, 1, &x.d) : NULL;
         if (!p)
             fail_msg("%s: %s", f->name, buf_str(&x.d.out));
-        bool cut = strcmp(f->name, "net-partition") == 0,
-             names = strncmp(f->name, "net-dns-", 8) == 0;
-        int r = plan_settle(p, &err),
-            able = cut ? fault_needs_check(FAULT_NEEDS_SILENCE, NULL) : -ENOTSUP;
-        assert_int_equal(r, able);
-        if (r && (!strstr(err.msg, f->name) || !strstr(err.msg, "with nodes that are processes: ")))
+        unsigned needs = fault_course(f, &p->entries[0].args).needs;
+        int r = plan_settle(p, &err);
+        assert_int_equal(r, needs & never ? -ENOTSUP : fault_needs_check(needs, NULL));
+        snprintf(place, sizeof(place), "-1 (%s) in line 3, column %d, with nodes that are", f->name,
+                 (int)(strstr(f->example, "fault: ") + 7 - f->example) + 12);
+        if (r && !strstr(err.msg, place))
             fail_msg("%s is refused with: %s", f->name, err.msg);
-        if (!cut &&
-            !strstr(err.msg, names ? "ask its own name server" : "there is no wire on which"))
-            fail_msg("%s is refused with: %s", f->name, err.msg);
+        refused += r != 0;
         buf_fini(&text);
         drop(&x, p);
     }
+    assert_true(refused > 15);
 }
 
 int main(void) {
@@ -177,8 +179,7 @@ int main(void) {
         cmocka_unit_test(test_two_plans_do_not_meet),
         cmocka_unit_test(test_auto_is_namespaces_where_they_can_be_had),
         cmocka_unit_test(test_a_root_file_system_needs_namespaces),
-        cmocka_unit_test(
-            test_every_fault_on_the_network_works_on_processes_or_is_refused_by_its_name),
+        cmocka_unit_test(test_every_fault_works_on_processes_or_is_refused_by_its_name_and_place),
         cmocka_unit_test(test_what_a_job_may_do_to_the_host_is_said),
         cmocka_unit_test(test_the_isolation_is_kept_in_the_resolved_scenario_and_the_plan),
     };

@@ -174,7 +174,7 @@ static const struct refused {
      "4:60: groups: n0 is named twice\n4:60: groups: there is no node \"n9\"; write n0,n1|n2, "
      "without blanks\n"},
     {LINE("fault: net-delay, on: n0, profile: [{at: 0s, delay: 0s}]"),
-     "4:59: delay: 0s is none; write one of up to 60s, as in 100ms\n"},
+     "4:75: delay: \"0s\" must be longer than 0s and at most 60s, as in 100ms\n"},
     {LINE("fault: net-delay, on: n0, profile: [{at: 0s, dellay: 1ms}]"),
      "4:76: net-delay has no parameter \"dellay\"; did you mean \"delay\"?\n"},
     {LINE("fault: net-delay, on: n0, profile: [{at: 0s, planes: data}]"),
@@ -203,11 +203,11 @@ static const struct refused {
     {LINE("fault: node-kill, on: rack 0"),
      "4:45: rack 0: the cluster has no racks; write cluster: {racks: [[n0, n1], [n2]]}\n"},
     {LINE("fault: node-kill, on: n1, sticky: node"),
-     "4:5: sticky: no node-start brings a node back, so this would come once\n"},
+     "4:57: sticky: no node-start brings a node back, so this would come once\n"},
     {LINE("id: k, fault: node-kill, on: n1") LINE("fault: node-start, on: n1, sticky: node"),
-     "5:5: sticky: a node that comes back is on, so node-start has nothing to do there\n"},
+     "5:58: sticky: a node that comes back is on, so node-start has nothing to do there\n"},
     {LINE("fault: worker-kill, on: workers, for: 2s"),
-     "4:5: for: worker-kill does not last: nothing to undo: the launcher starts a new worker\n"},
+     "4:61: for: worker-kill does not last: nothing to undo: the launcher starts a new worker\n"},
     {LINE("fault: node-kill, on: n1") LINE("fault: worker-kill, on: n1/0"),
      "5:47: nothing is left to hit: node-kill-1 (node-kill) has ended n1 by then, and no "
      "node-start switches it on again\n"},
@@ -218,7 +218,7 @@ static const struct refused {
      "6:50: nothing is left to hit: gone (node-leave) has ended n1 by then, and no node-start "
      "switches it on again\n"},
     {LINE("id: a, fault: worker-kill, on: workers") LINE("heal: a"),
-     "5:5: heal: a (worker-kill) does not last: nothing to undo: the launcher starts a new "
+     "5:29: heal: a (worker-kill) does not last: nothing to undo: the launcher starts a new "
      "worker\n"},
 };
 
