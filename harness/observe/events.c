@@ -43,8 +43,10 @@ struct event_client {
     bool probe;        /* runs our rankprobe: may say what a worker was given */
     bool started;      /* the probe has said so, its end of file means exec */
     bool exec_failed;
-    bool held;         /* waits for one byte */
-    int kept;          /* tag it is kept under, 0: none */
+    bool held;    /* waits for one byte */
+    bool telling; /* the listener is being told, and may keep it yet */
+    int *kept;    /* the tags it is kept under: it goes on when none is left */
+    size_t kept_n;
     int64_t window_ns; /* when it began */
     int messages;      /* in it */
     struct loop_source *source;
@@ -183,7 +185,7 @@ static void put_message(struct json_writer *w, const struct event_client *c, con
 static void release(struct event_client *c) {
     char byte = 'G';
     c->held = false;
-    c->kept = 0;
+    c->kept_n = 0;
     (void)!send(c->fd, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* gone: its end of file follows */
 }
 
@@ -207,7 +209,7 @@ static void on_message(struct event_client *c, const char *text, size_t len) {
         pidfds_drain(c->owner->pidfds);
     int64_t now = clock_monotonic_ns();
     c->held = json_get(m, "armed");
-    c->kept = 0;
+    c->kept_n = 0;
     if (source == SOURCE_PROBE && kind == RANKQUAKE_WORKER_START)
         note_start(c);
     c->exec_failed |= source == SOURCE_PROBE && kind == RANKQUAKE_EXEC_FAILED;
@@ -219,8 +221,10 @@ static void on_message(struct event_client *c, const char *text, size_t len) {
     put_message(w, c, m);
     if (kind == RANKQUAKE_OTHER || pretends)
         json_put_string(w, "said", m ? name : "not JSON");
+    c->telling = true;
     recorder_end(c->owner->rec, c);
-    if (c->held && !c->kept)
+    c->telling = false;
+    if (c->held && !c->kept_n)
         release(c);
 }
 
@@ -229,6 +233,7 @@ static void client_free(struct event_client *c) {
     loop_source_free(c->source);
     file_close(&c->fd);
     file_close(&c->pidfd);
+    free(c->kept);
     free(c);
 }
 
@@ -287,14 +292,22 @@ bool client_is_held(const struct event_client *c) {
     return c->held;
 }
 
+static size_t find_kept(const struct event_client *c, int tag) {
+    size_t i = 0;
+    while (i < c->kept_n && c->kept[i] != tag)
+        i++;
+    return i;
+}
+
 void client_keep(struct event_client *c, int tag) {
-    c->kept = tag;
+    if (find_kept(c, tag) == c->kept_n)
+        mem_push(c->kept, c->kept_n) = tag;
 }
 
 void observer_kept(const struct observer *o, int tag, kept_fn *fn, void *arg) {
     list_each(it, &o->clients) {
         const struct event_client *c = list_entry(it, struct event_client, link);
-        if (c->kept == tag)
+        if (find_kept(c, tag) < c->kept_n)
             fn(arg, c->node, c->worker, c->pid);
     }
 }
@@ -302,7 +315,11 @@ void observer_kept(const struct observer *o, int tag, kept_fn *fn, void *arg) {
 void observer_release(struct observer *o, int tag) {
     list_each(it, &o->clients) {
         struct event_client *c = list_entry(it, struct event_client, link);
-        if (c->kept == tag)
+        size_t i = find_kept(c, tag);
+        if (i == c->kept_n)
+            continue;
+        c->kept[i] = c->kept[--c->kept_n];
+        if (!c->kept_n && !c->telling)
             release(c);
     }
 }

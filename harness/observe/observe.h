@@ -18,7 +18,8 @@ struct event_client;
 
 /* from: the connection a job's, probe's or launcher's record came by, else NULL; valid only during
  * the call. The sender of an armed event waits (client_is_held); it goes on when the listener
- * returns, unless it was kept with client_keep, and then with observer_release of the same tag. */
+ * returns, unless it was kept with client_keep, and then with observer_release of the last of the tags
+ * that it is kept under. */
 typedef void record_fn(void *arg, const struct record *r, struct event_client *from);
 
 struct recorder {
@@ -75,5 +76,6 @@ void client_keep(struct event_client *c, int tag); /* tag > 0 */
  * process that waits. */
 typedef void kept_fn(void *arg, const char *node, pid_t pid, pid_t speaker);
 void observer_kept(const struct observer *o, int tag, kept_fn *fn, void *arg);
-/* Lets every sender go on that is kept under this tag; those that died meanwhile are forgotten. */
+/* Lets every sender go on that is kept under this tag and no other; those that died meanwhile are
+ * forgotten. */
 void observer_release(struct observer *o, int tag);

@@ -156,6 +156,10 @@ bool worker_call_read(struct timeline *t, struct node *n, const struct watched_c
 bool entry_hears_call(const struct run_entry *a, const struct worker_call *f);
 void entry_record_call(const struct run_entry *a, const struct worker_call *f);
 void entry_hold_call(struct run_entry *a, const struct worker_call *f);
+/* While entries are told of a call, whoever is in force at once lets nobody go for whom others wait.
+ * The end says whether anybody waits. */
+void timeline_hold_call(struct timeline *t, const struct worker_call *f);
+bool timeline_unhold_call(struct timeline *t, const struct worker_call *f);
 void entry_release(struct run_entry *a); /* whoever waits for it, and for nobody else */
 
 /* witness.c: the kernel's word on whoever waits for it, when the fault has come in force. */
@@ -167,6 +171,8 @@ void timeline_watch_store(struct timeline *t); /* anew: what the wire has to tel
 bool entry_hears_request(const struct run_entry *a, const struct store_request *r);
 void entry_record_request(const struct run_entry *a, const struct store_request *r);
 void entry_hold_request(struct run_entry *a, const struct store_request *r);
+void timeline_hold_request(struct timeline *t, const struct store_request *r); /* as of a call */
+bool timeline_unhold_request(struct timeline *t, const struct store_request *r);
 void entry_pass_requests(struct run_entry *a); /* whichever wait for it, and for nobody else */
 
 /* timeline.c */

@@ -40,9 +40,18 @@ void timeline_watch_store(struct timeline *t) {
 
 /* ---- who waits ---- */
 
+enum { TAG_OF_TIMELINE = 0 }; /* entries have others */
+
+static void hold(struct timeline *t, const struct store_request *r, int tag) {
+    mem_push(t->requests, t->requests_n) = (struct waiting_request){.id = r->waits, .tag = tag};
+}
+
 void entry_hold_request(struct run_entry *a, const struct store_request *r) {
-    struct timeline *t = a->owner;
-    mem_push(t->requests, t->requests_n) = (struct waiting_request){.id = r->waits, .tag = a->tag};
+    hold(a->owner, r, a->tag);
+}
+
+void timeline_hold_request(struct timeline *t, const struct store_request *r) {
+    hold(t, r, TAG_OF_TIMELINE);
 }
 
 static bool waits_still(const struct timeline *t, uint64_t id) {
@@ -50,6 +59,14 @@ static bool waits_still(const struct timeline *t, uint64_t id) {
         if (t->requests[i].id == id)
             return true;
     return false;
+}
+
+bool timeline_unhold_request(struct timeline *t, const struct store_request *r) {
+    size_t i = 0;
+    while (t->requests[i].tag != TAG_OF_TIMELINE || t->requests[i].id != r->waits)
+        i++;
+    t->requests[i] = t->requests[--t->requests_n];
+    return r->waits && waits_still(t, r->waits);
 }
 
 void entry_pass_requests(struct run_entry *a) {

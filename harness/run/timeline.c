@@ -220,64 +220,61 @@ void timeline_heard(struct engine *e, const char *node, pid_t pid, const char *l
 
 /* ---- system calls ---- */
 
-static bool hear_call(struct run_entry *a, const struct worker_call *f) {
+static void hear_call(struct run_entry *a, const struct worker_call *f) {
     int64_t now = clock_monotonic_ns();
     a->call_met = ++a->events == a->entry->when.nth;
     if (!a->call_met)
-        return false;
-    bool held = a->entry->when.hold;
-    if (held)
+        return;
+    if (a->entry->when.hold)
         entry_hold_call(a, f);
-    a->holds |= held;
+    a->holds |= a->entry->when.hold;
     entry_record_call(a, f);
     conclude(a, now);
-    return held;
 }
 
 bool timeline_called(struct engine *e, struct node *n, const struct watched_call *c) {
     struct timeline *t = own(e, timeline);
     struct worker_call f;
-    bool held = false;
     if (t->finished || !worker_call_read(t, n, c, &f))
         return false;
+    timeline_hold_call(t, &f);
     for (size_t i = 0; i < t->n; i++) {
         struct run_entry *a = &t->entries[i];
         if (a->state == ENTRY_LOOKING && !a->call_met && trigger_is_call(&a->entry->when) &&
             entry_hears_call(a, &f))
-            held |= hear_call(a, &f);
+            hear_call(a, &f);
     }
-    return held;
+    return timeline_unhold_call(t, &f);
 }
 
 /* ---- requests to the store ---- */
 
-static bool hear_request(struct run_entry *a, const struct store_request *r) {
+static void hear_request(struct run_entry *a, const struct store_request *r) {
     int64_t now = clock_monotonic_ns();
     a->request_met = ++a->events == a->entry->when.nth;
     if (!a->request_met)
-        return false;
+        return;
     bool held = r->waits && a->entry->when.hold;
     if (held)
         entry_hold_request(a, r);
     a->holds |= held;
     entry_record_request(a, r);
     conclude(a, now);
-    return held;
 }
 
 bool timeline_asked(struct engine *e, const struct store_request *r) {
     struct timeline *t = own(e, timeline);
-    bool held = false;
     if (t->finished)
         return false;
     observer_drain(e->observer); /* what was told before counts before */
+    timeline_hold_request(t, r);
     for (size_t i = 0; i < t->n; i++) {
         struct run_entry *a = &t->entries[i];
         if (a->state == ENTRY_LOOKING && !a->request_met && a->entry->when.store &&
             entry_hears_request(a, r))
-            held |= hear_request(a, r);
+            hear_request(a, r);
     }
-    return held;
+    return timeline_unhold_request(t, r);
 }
 
 /* ---- timers ---- */

@@ -143,10 +143,19 @@ void entry_record_call(const struct run_entry *a, const struct worker_call *f) {
 
 /* ---- who waits ---- */
 
-void entry_hold_call(struct run_entry *a, const struct worker_call *f) {
-    struct timeline *t = a->owner;
+enum { TAG_OF_TIMELINE = 0 }; /* entries have others */
+
+static void hold(struct timeline *t, const struct worker_call *f, int tag) {
     mem_push(t->waiting, t->waiting_n) =
-        (struct waiting_call){.node = f->node, .call = *f->call, .tag = a->tag};
+        (struct waiting_call){.node = f->node, .call = *f->call, .tag = tag};
+}
+
+void entry_hold_call(struct run_entry *a, const struct worker_call *f) {
+    hold(a->owner, f, a->tag);
+}
+
+void timeline_hold_call(struct timeline *t, const struct worker_call *f) {
+    hold(t, f, TAG_OF_TIMELINE);
 }
 
 static bool waits_still(const struct timeline *t, const struct waiting_call *w) {
@@ -154,6 +163,15 @@ static bool waits_still(const struct timeline *t, const struct waiting_call *w) 
         if (t->waiting[i].node == w->node && t->waiting[i].call.id == w->call.id)
             return true;
     return false;
+}
+
+bool timeline_unhold_call(struct timeline *t, const struct worker_call *f) {
+    const struct waiting_call w = {.node = f->node, .call = *f->call};
+    size_t i = 0;
+    while (t->waiting[i].tag != TAG_OF_TIMELINE || t->waiting[i].call.id != w.call.id)
+        i++;
+    t->waiting[i] = t->waiting[--t->waiting_n];
+    return waits_still(t, &w);
 }
 
 void entry_release(struct run_entry *a) {

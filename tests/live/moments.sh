@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # One run through every moment at which a fault can hold somebody. At each the kernel says that who waits still stood there when
-# the fault had come in force, and what it says or does next comes after that.
+# the fault had come in force, and what it says or does next comes after that; of two faults at one moment, after both.
 # deadline: 120 s
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -29,6 +29,7 @@ END
     moment ack 'phase: ack' "$agent"
     moment start 'phase: start' "$length"
     moment first-collective 'phase: first-collective' "$memory"
+    moment beside 'step: 3' "${agent/on: n1/on: node of rank 0}" # in force long before its neighbour
     moment step 'step: 3' "$forks"
     moment begin 'event: checkpoint-begin' "$length"
     moment write 'event: checkpoint-write' "$memory"
@@ -38,7 +39,7 @@ END
 runs 'every moment' 0 "$dir/moments.yaml"
 python3 - "$dir"/out/*/history.jsonl <<'END' || failed=1
 import json, sys
-moments = 'join last-call ack start first-collective exit-barrier step begin write commit'.split()
+moments = 'join last-call ack start first-collective exit-barrier beside step begin write commit'.split()
 records = [json.loads(line) for line in open(sys.argv[1])]
 bad = slept = 0
 for id in moments:

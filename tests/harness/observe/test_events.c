@@ -20,12 +20,18 @@ struct stage {
     struct observer *observer;
     int job; /* the job's end */
     int keep_tag;
+    int early_tag; /* kept and let go while the listener is told */
     const struct rankquake_page *page;
 };
 
 static void on_record(void *arg, const struct record *r, struct event_client *from) {
     struct stage *s = arg;
     (void)r;
+    if (s->early_tag && from && client_is_held(from)) {
+        client_keep(from, s->early_tag);
+        observer_release(s->observer, s->early_tag);
+        assert_true(client_is_held(from));
+    }
     if (s->keep_tag && from && client_is_held(from))
         client_keep(from, s->keep_tag);
 }
@@ -173,6 +179,39 @@ static void test_an_armed_event_waits_until_it_is_released(void **state) {
     stage_free(s);
 }
 
+static void count(void *arg, const char *node, pid_t pid, pid_t speaker) {
+    assert_string_equal(node, "n0");
+    assert_int_equal(pid, getpid());
+    ++*(int *)arg;
+}
+
+static int kept(const struct stage *s, int tag) {
+    int n = 0;
+    observer_kept(s->observer, tag, count, &n);
+    return n;
+}
+
+/* One entry may be in force before the next has so much as heard of the event. */
+static void test_a_sender_that_several_keep_goes_on_with_the_last(void **state) {
+    (void)state;
+    struct stage *s = stage_new("/bin/sh");
+    s->early_tag = 1;
+    s->keep_tag = 2;
+    say(s, "{\"kind\":\"step\",\"step\":5,\"armed\":1}");
+    assert_false(may_go_on(s));
+    assert_int_equal(kept(s, 1), 0);
+    assert_int_equal(kept(s, 2), 1);
+    observer_release(s->observer, 1);
+    assert_false(may_go_on(s));
+    observer_release(s->observer, 2);
+    assert_true(may_go_on(s));
+    s->keep_tag = 0;
+    say(s, "{\"kind\":\"step\",\"step\":6,\"armed\":1}");
+    assert_true(may_go_on(s)); /* the only one is in force already */
+    assert_false(may_go_on(s));
+    stage_free(s);
+}
+
 static void test_an_armed_event_that_nobody_wants_goes_on_at_once(void **state) {
     (void)state;
     struct stage *s = stage_new("/bin/sh");
@@ -240,6 +279,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_child_that_speaks_before_the_start_is_read_belongs_to_the_worker),
         cmocka_unit_test(test_a_job_cannot_name_the_source_node_or_stamp_of_a_record),
         cmocka_unit_test(test_an_armed_event_waits_until_it_is_released),
+        cmocka_unit_test(test_a_sender_that_several_keep_goes_on_with_the_last),
         cmocka_unit_test(test_an_armed_event_that_nobody_wants_goes_on_at_once),
         cmocka_unit_test(test_arming_anew_is_seen_by_its_number),
         cmocka_unit_test(test_whoever_sends_without_end_is_not_read_without_end),

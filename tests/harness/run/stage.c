@@ -96,8 +96,11 @@ int node_connections(struct node *n, unsigned planes, uint64_t **ret, size_t *re
     return -ENOENT;
 }
 
-/* No process of a stage calls. */
+/* The calls of a stage that were let go. */
+uint64_t calls_passed[16];
+size_t calls_passed_n;
 void node_pass(struct node *n, const struct watched_call *call) {
+    calls_passed[calls_passed_n++] = call->id;
 }
 
 /* The wire of a stage: what it has to tell and to hold, and what it was told to pass on. */
@@ -208,9 +211,10 @@ const struct fault cut = {.name = "cut",
 
 static void on_record(void *arg, const struct record *r, struct event_client *from) {
     struct stage *s = arg;
+    struct event_client *of_another = s->engine.sender; /* as in the engine */
     s->engine.sender = from;
     run_part_timeline.record(&s->engine, r);
-    s->engine.sender = NULL;
+    s->engine.sender = of_another;
 }
 
 struct stage *stage_new(void) {

@@ -32,7 +32,7 @@ struct observer {
     bool dead[2000]; /* by pid */
 };
 struct event_client {
-    int kept;
+    int kept; /* by whom it was kept last */
 };
 
 struct stage {
@@ -58,6 +58,9 @@ extern int recovered_n, counts_asked, killed_nodes;
 extern unsigned requests_told, requests_held;
 extern uint64_t requests_passed[16];
 extern size_t requests_passed_n;
+/* The system calls that were let go. */
+extern uint64_t calls_passed[16];
+extern size_t calls_passed_n;
 
 /* A question to a node of the store: the words behind "rankquake inquire". */
 struct asked_of_store {

@@ -106,6 +106,75 @@ static void test_the_nth_request_of_its_kind_by_the_target_waits_for_the_fault(v
     stage_free(s);
 }
 
+/* The first is in force at once, the second when its node has answered. */
+static struct stage *two_at_once(const char *word) {
+    struct stage *s = stage_new();
+    const struct fault *both[] = {&cut, &kill_worker};
+    for (int i = 0; i < 2; i++) {
+        struct timeline_entry *a = stage_add(s, i ? "late" : "early", both[i]);
+        a->when = (struct trigger){.after = -1, .hold = true, .nth = 1};
+        a->when.store = str_eq(word, "store") ? "txn" : NULL;
+        a->when.operation = STORE_TXN;
+        a->when.syscall = str_eq(word, "syscall") ? "fsync" : NULL;
+        a->when.syscall_number = 74;
+        aim_at(a, "n1", i ? 0 : -1);
+        a->on.what = i ? TARGET_WORKERS : TARGET_NODES;
+        if (str_eq(word, "step"))
+            at_step(a, 5);
+    }
+    stage_begin(s);
+    start_round(s, 1, 3);
+    requests_passed_n = calls_passed_n = 0;
+    return s;
+}
+
+static void assert_both_hold(struct stage *s) {
+    assert_int_equal(count_records(s, "fault-in-force", "early"), 1);
+    assert_int_equal(count_records(s, "fault-in-force", "late"), 0);
+    history_each(r, &s->history)
+        assert_true(!record_is(r, "fault-fired") || json_get_bool(r->fields, "held", false));
+}
+
+static void test_a_request_that_two_wait_for_goes_on_when_both_are_in_force(void **state) {
+    (void)state;
+    struct stage *s = two_at_once("store");
+    assert_true(ask_store(s, "n1", STORE_TXN, 7));
+    assert_both_hold(s);
+    assert_int_equal(requests_passed_n, 0);
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
+    assert_int_equal(count_records(s, "fault-in-force", "late"), 1);
+    assert_int_equal(requests_passed_n, 1);
+    assert_int_equal(requests_passed[0], 7);
+    assert_false(ask_store(s, "n1", STORE_TXN, 8));
+    stage_free(s);
+}
+
+static void test_a_system_call_that_two_wait_for_goes_on_when_both_are_in_force(void **state) {
+    (void)state;
+    struct stage *s = two_at_once("syscall");
+    const struct watched_call c = {.id = 9, .pid = 101, .thread = 101, .nr = 74};
+    assert_true(timeline_called(&s->engine, cluster_node(&s->cluster, "n1"), &c));
+    assert_both_hold(s);
+    assert_int_equal(calls_passed_n, 0);
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
+    assert_int_equal(calls_passed_n, 1);
+    assert_int_equal(calls_passed[0], 9);
+    assert_false(timeline_called(&s->engine, cluster_node(&s->cluster, "n1"), &c));
+    stage_free(s);
+}
+
+static void test_a_step_that_two_wait_for_is_kept_by_both(void **state) {
+    (void)state;
+    struct stage *s = two_at_once("step");
+    assert_int_equal(say_step(s, 101, 5), 2); /* the second; the first has let it go already */
+    assert_both_hold(s);
+    assert_int_equal(s->observer.released[1], 1);
+    assert_int_equal(s->observer.released[2], 0);
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
+    assert_int_equal(s->observer.released[2], 1);
+    stage_free(s);
+}
+
 static void test_a_request_that_is_not_held_is_only_told(void **state) {
     (void)state;
     struct stage *s = stage_new();
@@ -529,6 +598,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_each_round_that_never_came_is_noted),
         cmocka_unit_test(test_a_phase_of_a_round_is_the_target_agents_own),
         cmocka_unit_test(test_the_nth_request_of_its_kind_by_the_target_waits_for_the_fault),
+        cmocka_unit_test(test_a_request_that_two_wait_for_goes_on_when_both_are_in_force),
+        cmocka_unit_test(test_a_system_call_that_two_wait_for_goes_on_when_both_are_in_force),
+        cmocka_unit_test(test_a_step_that_two_wait_for_is_kept_by_both),
         cmocka_unit_test(test_a_request_that_is_not_held_is_only_told),
         cmocka_unit_test(test_who_is_patient_waits_for_a_target_that_is_not_there),
         cmocka_unit_test(test_who_is_patient_does_not_hit_a_round_that_breaks_up),
