@@ -1,8 +1,10 @@
 #include "faults/arguments.h"
 
 #include "base/str.h"
+#include "base/sys/signals.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,4 +72,13 @@ int fault_duration(const struct fault_args *a, const char *key, const char *abse
                        (long long)(max_ns / 1000000000), absent);
     *ret_ns = ns;
     return 0;
+}
+
+int fault_program_signal(const struct fault_args *a, int absent, const char *hang,
+                         struct err *err) {
+    int signo = fault_signal(a, absent, err);
+    if (signo != SIGSTOP && signo != SIGTSTP && signo != SIGTTIN && signo != SIGTTOU)
+        return signo;
+    return err_say(err, -EINVAL, "signal: nothing would undo %s; %s stops it, and lets it go on",
+                   signal_name(signo), hang);
 }

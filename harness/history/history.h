@@ -17,9 +17,10 @@
  *             quicker; set is what --set has overridden; untrusted: run --untrusted
  *             node-up {node, addr}   node-down {node, why: killed|end}   steady {}
  *             fault-fired {id, n, fault, on:[name..], step?, lag_ns, held}   the trigger came true
- *             fault-in-force {id, n, fault, t0, ends_node, effects:[word..], targets:[{what:
- *             node|agent|worker|store, name, node, pid, rank?}]}   ends_node: it takes the node or
- *             its agent away; effects: what it does, in the words of faults/effect.h
+ *             fault-in-force {id, n, fault, t0, ends_node, effects:[word..], signal?, targets:
+ *             [{what: node|agent|worker|store, name, node, pid, rank?}]}   ends_node: it takes the
+ *             node or its agent away; effects: what it does, in the words of faults/effect.h;
+ *             signal: by which it asks an agent to leave, SIGTERM where it says none
  *             fault-failed {id, n, error}   fault-not-fired {id, why}   fault-recovered {id, n,
  *             error?}   undone, or with error, perhaps not
  *             dead-man {who, silent_ns, undone?:[{fault, name, error}]}   the harness had stood still

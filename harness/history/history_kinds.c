@@ -44,7 +44,7 @@ const struct history_kind history_kinds[] = {
             F("profile", LIST), F("step", INT), F("done", INT), F("lag_ns", INT), F("held", BOOL))},
     {SOURCE_HARNESS, "fault-in-force", "inject has returned; t0 is when",
      FIELDS(FAULT, F("fault", TEXT), F("t0", INT), F("ends_node", BOOL), F("effects", LIST),
-            F("targets", LIST))},
+            F("signal", INT), F("targets", LIST))},
     {SOURCE_HARNESS, "fault-not-fired", "its moment did not come", FIELDS(FAULT, F("why", TEXT))},
     {SOURCE_HARNESS, "fault-recovered", "what lasted was ended", FIELDS(FAULT, F("error", TEXT))},
     {SOURCE_HARNESS, "fault-unfelt", "nothing showed that it was felt, and what may be the reason",

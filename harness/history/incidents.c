@@ -3,6 +3,7 @@
 #include "base/str.h"
 
 #include <assert.h>
+#include <signal.h>
 #include <search.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -122,6 +123,7 @@ static void read_in_force(struct incidents *is, struct incident *i, const struct
     struct incident_target *v = arena_array(&is->arena, struct incident_target, n ? n : 1);
     i->in_force = true;
     i->force_seq = r->seq;
+    i->leave_signal = (int)record_i64(r, "signal", SIGTERM);
     i->t0_ns = record_i64(r, "t0", r->t_ns);
     if (i->t0_ns < 0 || i->t0_ns > r->t_ns)
         i->t0_ns = r->t_ns;

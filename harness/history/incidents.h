@@ -54,6 +54,7 @@ struct incident {
     int64_t done;    /* steps its round had done by then, where nobody was held at that one; -1 */
     bool held;
     unsigned effects; /* EFFECT_*, as recorded when it came in force */
+    int leave_signal; /* by which it asks to leave: SIGTERM, where the record says no other */
     int64_t fired_seq, force_seq, evidence_seq, evidence_ns; /* evidence_seq 0: none */
     const char *evidence;                                    /* in words, "" */
     const char *unfelt; /* why there may be none, in words, "" */

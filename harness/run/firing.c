@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- the records of a firing ---- */
@@ -107,6 +108,8 @@ static void record_in_force(struct run_entry *a) {
     json_put_i64(w, "t0", in_force_ns(a, clock_monotonic_ns()));
     json_put_bool(w, "ends_node", fault_has(a->plan->fault, EFFECTS_TAKE_AGENT));
     effects_put(w, "effects", a->course.effects);
+    if (a->course.effects & EFFECT_ASKS_TO_LEAVE && a->plan->fault->status)
+        json_put_i64(w, "signal", WTERMSIG(a->plan->fault->status(&a->args)));
     json_array(w, "targets");
     for (size_t i = 0; i < a->bound_n; i++)
         put_target(w, &a->bound[i]);

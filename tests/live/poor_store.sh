@@ -40,14 +40,17 @@ job 'id: cut, when: {step: 20}, fault: net-partition, with: {groups: "store|n0,n
 runs 'answers that nobody waits for' 2 "$dir/job.yaml"
 said 'answers that nobody waits for' 'no answer was lost'
 
-# A store that is slow answers late; one that is away before it has answered once shows nothing of it.
-job 'id: slow, when: {step: 20}, fault: store-slow, on: store, with: {delay: 50ms}, for: 200ms' \
+# A store that is slow answers late; one that is away before it has answered once shows nothing of it, nor does one of a signal
+# that it ignores.
+job 'id: ignored, when: {step: 10}, fault: store-signal, with: {signal: SIGWINCH}, on: store' \
+    'id: slow, when: {step: 20}, fault: store-slow, on: store, with: {delay: 50ms}, for: 200ms' \
     'id: away, when: {after: slow, plus: 600ms}, fault: store-slow, on: store, with: {delay: 1s}' \
     'id: again, when: {after: away}, fault: store-restart, on: store'
 sed -i 's/steps=300/steps=120/' "$dir/job.yaml"
 runs 'a store that is slow' 2 "$dir/job.yaml" --isolation processes
 recorded 'a store that is slow' '"source":"disk","kind":"fault-evidence","id":"slow".*"slowest_ns":[0-9]{8}'
 recorded 'a store that is slow' '"kind":"fault-recovered","id":"slow"'
+recorded 'a store that is slow' '"kind":"fault-unfelt","id":"ignored".*no handler for the signal'
 recorded 'a store that is slow' '"kind":"fault-unfelt","id":"away".*(the store was not read|no answer of the store was late)'
 
 # What does not fit the store is said before anything is begun.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Workers that are slow, deaf, short of something or held by one thread, and an agent that stands still: each is felt by the
-# kernel's word and over when it is healed; where nothing changes, the verdict is open and says so.
+# Workers that are slow, deaf, short of something or held by one thread, and an agent that stands still or is sent a signal:
+# each is felt by the kernel's word and over when it is healed; where nothing changes, the verdict is open and says so.
 # deadline: 480 s
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/live/runs.bash
 
 for file in restart/poor-worker.yaml restart/deaf-worker.yaml restart/thread-hangs.yaml restart/file-too-long.yaml \
-    restart/loader-killed.yaml membership/agent-hangs.yaml; do
+    restart/loader-killed.yaml membership/agent-hangs.yaml membership/agent-hung-up.yaml; do
     runs "$file" 0 scenarios/$file
     ! grep -q '"kind":"fault-unfelt"' "$dir"/out/*/history.jsonl || fail "$file: something was not felt"
 done
@@ -35,6 +35,9 @@ job() { # job FAULT SHELL
 job 'fault: worker-deaf, with: {signal: SIGUSR1}, on: rank 0' "trap '' USR1; exec ranktrain --steps=20"
 runs 'a worker that is deaf already' 2 "$dir/job.yaml"
 said 'a worker that is deaf already' 'ignores no signal that it did not ignore before'
+job 'fault: agent-signal, with: {signal: SIGWINCH}, on: n0' 'exec ranktrain --steps=20'
+runs 'a signal that an agent ignores' 2 "$dir/job.yaml"
+said 'a signal that an agent ignores' 'no handler for the signal, and neither ended nor stopped by it'
 job 'fault: worker-file-size, with: {bytes: 1024000000}, on: rank 0, for: 1s' 'ulimit -f 1000000; exec ranktrain --steps=20'
 runs 'a limit that is as low already' 2 "$dir/job.yaml"
 said 'a limit that is as low already' 'its limits are what they were'

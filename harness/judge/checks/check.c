@@ -167,7 +167,7 @@ static void note_fault(struct agent_end *a, const struct incidents *is) {
         for (size_t k = 0; k < f->targets_n; k++)
             if (str_eq(f->targets[k].node, a->node)) {
                 a->fault_id = f->id;
-                a->told_to_leave = incident_has(f, EFFECT_ASKS_TO_LEAVE);
+                a->told_to_leave = incident_has(f, EFFECT_ASKS_TO_LEAVE) ? f->leave_signal : 0;
             }
     }
 }

@@ -90,7 +90,7 @@ struct agent_end {
     int code, signal;               /* of a template's every failure is 1 */
     int64_t seq;                    /* of its end, else of its start */
     const char *fault_id;           /* of the fault that ended it, NULL: none */
-    bool told_to_leave;             /* by that fault */
+    int told_to_leave;              /* by that fault: by this signal, or 0 */
     bool spare; /* semantics: torchrun, and it never had a worker: it may end as it likes */
 };
 /* The agents of all nodes, in order of start; the first 1024 at most. Needs SOURCES(KERNEL), and

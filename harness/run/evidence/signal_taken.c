@@ -1,5 +1,6 @@
-/* What became of a signal that a process was sent, by the kernel's word: it ended by it, or stands
- * still, or has taken it out of its queue to handle it. A signal that is ignored is forgotten on
+/* What became of a signal that a process was sent, by the kernel's word: it ended by it (or with 128
+ * and its number, as one does that has handled it and goes), or stands still, or has taken it out
+ * of its queue to handle it. A signal that is ignored is forgotten on
  * the spot, and nothing shows that it was ever sent. */
 #include "harness/run/evidence/evidence.h"
 
@@ -30,13 +31,19 @@ static void *begin(struct run_entry *a, struct bound *b) {
     return s;
 }
 
+static bool is_exit(const struct record *r) {
+    return r->source == SOURCE_KERNEL && (record_is(r, "worker-exit") ||
+                                          record_is(r, "agent-exit") || record_is(r, "store-exit"));
+}
+
 static bool learn(struct run_entry *a, struct bound *b, const struct record *r) {
     struct sent *s = b->known[EVIDENCE_signal_taken];
-    if (!s || r->source != SOURCE_KERNEL || !record_is(r, "worker-exit") ||
-        r->pid != b->target.pid || json_get_i64(r->fields, "signal", 0) != s->signo)
+    if (!s || !is_exit(r) || r->pid != b->target.pid)
         return false;
-    s->ended_by = true;
-    return true;
+    bool ended_by = json_get_i64(r->fields, "signal", 0) == s->signo ||
+                    (s->caught && json_get_i64(r->fields, "code", -1) == 128 + s->signo);
+    s->ended_by |= ended_by;
+    return ended_by;
 }
 
 static bool is_a_stop(int signo) {

@@ -2,6 +2,7 @@
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"
+#include "base/sys/signals.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 static const char broken[] =
     "Outcome: all agents end alike, and success means that all workers did.";
 
-enum { EXIT_LEFT_ON_TERM = 143 };
+enum { EXIT_LEFT = 128 }; /* and the signal by which it was told to */
 
 /* A job that the harness had to stop has no outcome of its own. */
 static bool stopped_by_harness(const struct trial *t) {
@@ -27,9 +28,11 @@ static bool judge_agent(const struct trial *t, struct finding *f, const struct a
     else if (!a->exit_ns)
         finding_fail(f, broken, "every agent ends with the job", "the agent of %s never ended",
                      a->node);
-    else if (a->told_to_leave && a->code != EXIT_LEFT_ON_TERM && !t->scenario->torchrun_semantics &&
-             !check_template(t))
-        finding_fail(f, broken, "an agent that was told to leave ends 143",
+    else if (a->told_to_leave && a->code != EXIT_LEFT + a->told_to_leave &&
+             !t->scenario->torchrun_semantics && !check_template(t))
+        finding_fail(f, broken,
+                     finding_expected(f, "an agent that %s tells to leave ends %d",
+                                      signal_name(a->told_to_leave), EXIT_LEFT + a->told_to_leave),
                      "the agent of %s ended with code %d, signal %d", a->node, a->code, a->signal);
     else if (!a->told_to_leave && a->signal)
         finding_fail(f, broken, "an agent ends by itself", "the agent of %s died on signal %d",
@@ -147,7 +150,8 @@ const struct check check_one_outcome = {
     .name = "one_outcome",
     .summary = "all agents end alike, and success means that every worker succeeded",
     .text = "Every agent ends 0 or every agent ends 1, but for those that a fault killed; one that "
-            "was told to leave ends 143. When they end 0, every worker of the last round has ended "
+            "was told to leave ends 143, or 128 and the signal that told it. When they end 0, "
+            "every worker of the last round has ended "
             "0 as the kernel saw it.",
     .example = "rankquake run scenarios/restart/worker-fails-until-budget.yaml",
     .class = CLASS_INVARIANT,
