@@ -215,9 +215,11 @@ static void count_deeds(struct port *from, const struct port *to, unsigned deeds
         from->counters.done_to[i][to->number] += deeds >> i & 1;
 }
 
-static void count_passed(struct port *from, const struct port *to, unsigned plane, unsigned deeds) {
+static void count_passed(struct port *from, const struct port *to, const struct passing *m,
+                         unsigned deeds) {
     for (int i = 0; i < PLANES_N; i++)
-        from->counters.passed_to[i][to->number] += plane >> i & 1;
+        from->counters.passed_to[i][to->number] += m->plane >> i & 1;
+    from->counters.bytes_to[to->number] += m->len - PACKET_PORT_HEADER;
     count_deeds(from, to, deeds);
 }
 
@@ -227,7 +229,7 @@ static void on_due(void *arg, const struct delayed *d) {
     struct port *from = &w->ports[d->from], *to = &w->ports[d->to];
     const struct passing m = {.message = d->message, .len = d->len, .plane = d->plane};
     if (passes(w, from, to, d->plane) && hand_over(to, &m))
-        count_passed(from, to, d->plane, d->deeds);
+        count_passed(from, to, &m, d->deeds);
 }
 
 static void send_on(struct wire *w, struct port *from, struct port *to, const struct passing *m,
@@ -235,7 +237,7 @@ static void send_on(struct wire *w, struct port *from, struct port *to, const st
     bool overtaken = fate->deeds & 1U << DEED_REORDERED;
     if (fate->late_ns <= 0 && !delay_line_has(w->late, from->number, to->number)) {
         if (hand_over(to, m))
-            count_passed(from, to, m->plane, fate->deeds);
+            count_passed(from, to, m, fate->deeds);
         return;
     }
     const struct delayed d = {.from = from->number,

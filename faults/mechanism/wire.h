@@ -27,6 +27,7 @@ struct wire_port_counters { /* in: towards the node */
     uint64_t data_bytes_out;         /* TCP payload of the data plane, whatever became of it */
     uint64_t cut_to[WIRE_PORTS_MAX]; /* from this node to that one, dropped by a cut */
     uint64_t passed_to[PLANES_N][WIRE_PORTS_MAX]; /* likewise, passed on, by plane */
+    uint64_t bytes_to[WIRE_PORTS_MAX];            /* bytes of all that was passed on */
     /* What impairments did to frames from this node to that one. */
     uint64_t done_to[DEEDS_N][WIRE_PORTS_MAX];
     uint64_t lost; /* by the wire itself, because it was too slow */

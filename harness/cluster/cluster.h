@@ -37,6 +37,7 @@ struct wire_counters { /* of one node's port; in: towards the node */
     uint64_t cut_to[CLUSTER_NODES_MAX]; /* frames from this node, dropped by a partition; by the
                                            receiver's place in cluster_nodes */
     uint64_t passed_to[PLANES_N][CLUSTER_NODES_MAX]; /* likewise, passed on, by plane */
+    uint64_t bytes_to[CLUSTER_NODES_MAX];            /* bytes of all that was passed on */
     uint64_t done_to[DEEDS_N][CLUSTER_NODES_MAX];    /* likewise, what impairments did to them */
 };
 

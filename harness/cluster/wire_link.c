@@ -78,6 +78,7 @@ static void on_counters(struct cluster *c, const struct json *ports) {
         take_frames(json_get(it, "cut"), w.cut_to);
         for (size_t i = 0; i < PLANES_N; i++)
             take_frames(json_get(it, plane_names[i]), w.passed_to[i]);
+        take_frames(json_get(it, "bytes"), w.bytes_to);
         for (size_t i = 0; i < DEEDS_N; i++)
             take_frames(json_get(it, impairment_deed_keys[i]), w.done_to[i]);
         if (c->cb.counters)

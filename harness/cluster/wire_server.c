@@ -230,6 +230,7 @@ static void put_counters(struct wire_service *s, int port) {
     put_frames(s, "cut", c.cut_to);
     for (size_t i = 0; i < PLANES_N; i++)
         put_frames(s, plane_names[i], c.passed_to[i]);
+    put_frames(s, "bytes", c.bytes_to);
     for (size_t i = 0; i < DEEDS_N; i++)
         put_frames(s, impairment_deed_keys[i], c.done_to[i]);
     json_end_object(&s->w);

@@ -94,11 +94,13 @@
  *
  *   wire      fault-evidence {id, n, what, dropped_in, dropped_out | fewest | count}
  *             wire {node, frames_in, bytes_in, frames_out, bytes_out, dropped_in, dropped_out,
- *             data_bytes_out, cut_to:{node: frames}, passed_to:{plane: {node: frames}}, delayed_to?, lost_to?, duplicated_to?,
- *             reordered_to?, corrupted_to?, throttled_to?, oversize_to?, reset_to?, refused_to?,
- *             blocked_to?: likewise}   (in: towards the node; data: all but the store's and
- *             MASTER_PORT's; cut_to: dropped by a partition on the way to that node; the others:
- *             what an impairment did to frames on that way)
+ *             data_bytes_out, cut_to:{node: frames}, passed_to:{plane: {node: frames}},
+ *             bytes_to:{node: bytes}, delayed_to?, lost_to?, duplicated_to?, reordered_to?,
+ *             corrupted_to?, throttled_to?, oversize_to?, reset_to?, refused_to?, blocked_to?:
+ *             {node: frames}}   (in: towards the node; data: all but the store's and MASTER_PORT's;
+ *             cut_to: dropped by a partition on the way to that node; passed_to, bytes_to: passed
+ *             on, by plane, and the bytes of all of it; the others: what an impairment did to
+ *             frames on that way)
  *
  *   disk      checkpoints {round, dir, newest, complete:[{step, round, path, model?}], damaged:
  *             [{path, why}], drafts?, error?}   read when the last worker of `round` has ended (round 0:

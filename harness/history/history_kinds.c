@@ -142,7 +142,8 @@ const struct history_kind history_kinds[] = {
     {SOURCE_WIRE, "wire", "what has passed a node's port",
      FIELDS(NODE, F("frames_in", INT), F("bytes_in", INT), F("frames_out", INT),
             F("bytes_out", INT), F("dropped_in", INT), F("dropped_out", INT),
-            F("data_bytes_out", INT), F("cut_to", MAP), F("passed_to", MAP), DONE_TO)},
+            F("data_bytes_out", INT), F("cut_to", MAP), F("passed_to", MAP), F("bytes_to", MAP),
+            DONE_TO)},
 
     {SOURCE_DISK, "checkpoints", "what lies in the directory when `round` has ended",
      FIELDS(MUST("round", INT), F("dir", TEXT), F("newest", INT), ONE("complete", LIST),

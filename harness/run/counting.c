@@ -78,6 +78,7 @@ void counting_counters(void *arg, struct node *n, const struct wire_counters *c)
         if (has_any(c->passed_to[i]))
             put_frames(e, w, plane_names[i], c->passed_to[i]);
     json_end_object(w);
+    put_frames(e, w, "bytes_to", c->bytes_to);
     for (size_t i = 0; i < DEEDS_N; i++)
         if (has_any(c->done_to[i]))
             put_frames(e, w, impairment_deed_keys[i], c->done_to[i]);

@@ -2,7 +2,6 @@
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"
-#include "base/sys/signals.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +30,8 @@ static bool judge_agent(const struct trial *t, struct finding *f, const struct a
     else if (a->told_to_leave && a->code != EXIT_LEFT + a->told_to_leave &&
              !t->scenario->torchrun_semantics && !check_template(t))
         finding_fail(f, broken,
-                     finding_expected(f, "an agent that %s tells to leave ends %d",
-                                      signal_name(a->told_to_leave), EXIT_LEFT + a->told_to_leave),
+                     finding_expected(f, "an agent that signal %d tells to leave ends %d",
+                                      a->told_to_leave, EXIT_LEFT + a->told_to_leave),
                      "the agent of %s ended with code %d, signal %d", a->node, a->code, a->signal);
     else if (!a->told_to_leave && a->signal)
         finding_fail(f, broken, "an agent ends by itself", "the agent of %s died on signal %d",
