@@ -156,6 +156,17 @@ enum impairment_deed {
 };
 extern const char *const impairment_deed_keys[DEEDS_N];
 
+/* What it does, as a set of 1 << DEED_*, and IMPAIRMENT_CUTS. Who connects meets one fate and a name has
+ * one answer: refused, or unknown, stands for all of them. */
+enum { IMPAIRMENT_CUTS = 1 << DEEDS_N };
+unsigned impairment_does(const struct impairment *how);
+/* Whatever `inner` is about, `outer` is about as well; group and its own are of n ports. */
+struct impairment_reach {
+    const struct impairment *how;
+    const int *group;
+};
+bool impairment_covers(struct impairment_reach outer, struct impairment_reach inner, int n);
+
 /* The number of this place, and its name; i < IMPAIRMENT_NUMBERS_N. */
 enum {
 #define X(name) IMPAIRMENT_NUMBER_##name,

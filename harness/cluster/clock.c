@@ -28,6 +28,7 @@ int node_clock_make(struct node *n, struct err *err) {
 
 void node_clock_close(struct node *n) {
     file_close(&n->clock);
+    n->clock_shifted = false;
     free(n->clock_path);
     n->clock_path = NULL;
 }
@@ -35,8 +36,16 @@ void node_clock_close(struct node *n) {
 int node_clock_shift(struct node *n, const struct clock_shift *shift, struct err *err) {
     if (n->clock < 0)
         return err_say(err, -ENOENT, "%s has no clock of its own", n->plan->name);
+    if (shift && n->clock_shifted)
+        return err_say(err, -EBUSY,
+                       "the clock of %s is wrong already, by an earlier fault: end that one first "
+                       "(for, heal)",
+                       n->plan->name);
     int r = clock_page_set(n->clock, shift, err);
-    return r ? err_wrap(err, "%s: ", n->plan->name) : 0;
+    if (r)
+        return err_wrap(err, "%s: ", n->plan->name);
+    n->clock_shifted = shift != NULL;
+    return 0;
 }
 
 const char *node_clock_path(const struct node *n) {

@@ -67,6 +67,21 @@ static void drop(struct partition *p) {
     free(p);
 }
 
+/* One in force that does the same to all that the new one is about: the wire's counters could not tell
+ * which of them was felt. Two cuts of the same frames are one cut, and none is less felt for the other.
+ */
+static bool is_done_already(const struct cluster *c, const struct partition *p) {
+    const struct impairment_reach inner = {&p->how, p->group};
+    list_each(it, &c->partitions) {
+        const struct partition *q = list_entry(it, struct partition, link);
+        const struct impairment_reach outer = {&q->how, q->group};
+        if (!p->cut && !q->cut && impairment_does(&q->how) & impairment_does(&p->how) &&
+            impairment_covers(outer, inner, CLUSTER_NODES_MAX))
+            return true;
+    }
+    return false;
+}
+
 /* The last n of them, which were added last. */
 static void drop_last(struct cluster *c, size_t n) {
     while (n--)
@@ -93,6 +108,14 @@ int partition_set(struct cluster *c, const char *groups, const struct impairment
     struct partition like = {.cut = cut};
     bool found = false;
     int r = cluster_groups(c, groups, like.group, err);
+    for (size_t i = 0; i < n && on && r == 0; i++) {
+        like.how = how[i];
+        if (is_done_already(c, &like))
+            r = err_say(err, -EBUSY,
+                        "an earlier fault does the same to all frames of %s: end that one first "
+                        "(for, heal), or make one entry of both",
+                        groups);
+    }
     if (r || on)
         return r ? r : add_all(c, &like, how, n, err);
     for (size_t i = 0; i < n; i++) {

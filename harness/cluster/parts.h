@@ -77,6 +77,7 @@ struct node {
     struct loop_source *on_control, *on_listener, *on_end, *on_late, *on_again;
     int clock;                 /* the page of its wall clock; -1: it has none */
     char *clock_path;          /* as the node sees it; NULL: none */
+    bool clock_shifted;        /* a fault has it be wrong */
     struct node_uptime uptime; /* of this life */
     struct process program;
     char *cgroups[NODE_LIMITS_N]; /* that hold what runs on it to a limit; NULL: none does */

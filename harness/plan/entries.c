@@ -3,6 +3,7 @@
 #include "base/rand.h"
 #include "base/str.h"
 #include "faults/shape.h"
+#include "harness/plan/wire_claim.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -601,26 +602,81 @@ static void check_concurrent(struct checker *c, const struct timeline_entry *b) 
                         b->id, most, one->id);
 }
 
-static bool is_with_the_same(const struct timeline_entry *a, const struct timeline_entry *b) {
-    for (size_t i = 0; i < a->with_n && a->with_n == b->with_n; i++)
-        if (!str_eq(a->with[i].key, b->with[i].key) || !str_eq(a->with[i].value, b->with[i].value))
-            return false;
-    return a->with_n == b->with_n;
+/* Both fire at one event. */
+static bool is_one_moment(const struct timeline_entry *a, const struct timeline_entry *b) {
+    const struct trigger *x = &a->when, *y = &b->when;
+    bool alone = !x->has_round && !y->has_round && x->after < 0 && y->after < 0 && !x->has_time &&
+                 !y->has_time && !x->plus_ns && !y->plus_ns;
+    return alone && x->has_step && y->has_step && x->step == y->step;
 }
 
-/* A node has one wall clock, one limit of a kind, and cannot be stopped or cut off in the same way
- * twice. A worker may be another one by then. */
-static bool contradicts(const struct checker *c, const struct timeline_entry *a,
+/* How long after a is in force b comes; -1: nobody knows. */
+static int64_t comes_after_ns(const struct checker *c, const struct timeline_entry *a,
+                              const struct timeline_entry *b) {
+    const struct trigger *w = &b->when;
+    if (is_one_moment(a, b))
+        return 0;
+    bool alone = !w->has_step && !w->has_event && !w->has_round && !w->has_time && !w->phase &&
+                 !w->log && !w->store && !trigger_is_call(w);
+    return alone && w->after == (int)(a - c->s->timeline) ? w->plus_ns : -1;
+}
+
+static bool is_healed(const struct checker *c, const struct timeline_entry *a) {
+    for (size_t i = 0; i < c->s->timeline_n; i++)
+        if (!c->s->timeline[i].fault && &c->s->timeline[c->s->timeline[i].heal] == a)
+            return true;
+    return a->until != NULL;
+}
+
+/* Surely in force when b comes. */
+static bool lasts_until(const struct checker *c, const struct timeline_entry *a,
                         const struct timeline_entry *b) {
-    const struct fault *f = c->plan->entries[a - c->s->timeline].fault;
-    const struct fault *g = c->plan->entries[b - c->s->timeline].fault;
-    if (!f || !g || a->on.pick != PICK_NAMED || b->on.pick != PICK_NAMED || a->on.local_rank >= 0 ||
-        b->on.local_rank >= 0 || !str_eq(a->on.node, b->on.node))
-        return false;
-    if (fault_has(f, EFFECT_MOVES_CLOCK) && fault_has(g, EFFECT_MOVES_CLOCK))
-        return fault_has(g, EFFECT_LASTING);
-    bool network = fault_has(f, EFFECT_IMPAIRS_NETWORK | EFFECT_PARTS_NETWORK);
-    return f == g && (!network || is_with_the_same(a, b));
+    int64_t after_ns = comes_after_ns(c, a, b), most_ns = c->s->limits.fault_ns;
+    if (stays(c, a) && surely_follows(c->s, b, a))
+        return true;
+    return a->for_ns && !is_healed(c, a) && after_ns >= 0 && after_ns < a->for_ns &&
+           (!most_ns || after_ns < most_ns);
+}
+
+/* ... and when b ends. */
+static bool lasts_beyond(const struct checker *c, const struct timeline_entry *a,
+                         const struct timeline_entry *b) {
+    return stays(c, a) || (b->for_ns && comes_after_ns(c, a, b) + b->for_ns <= a->for_ns &&
+                           !c->s->limits.fault_ns);
+}
+
+static bool is_one_target(const struct timeline_entry *a, const struct timeline_entry *b) {
+    bool workers = a->on.local_rank >= 0 || b->on.local_rank >= 0;
+    bool named = a->on.text && b->on.text && a->on.pick == PICK_NAMED && b->on.pick == PICK_NAMED;
+    return named && str_eq(a->on.node, b->on.node) &&
+           (!workers || a->on.local_rank == b->on.local_rank);
+}
+
+/* A node has one wall clock, one limit of a kind, and cannot be stopped twice; what is done to frames
+ * already cannot be seen to be done again, and nothing is done to those that do not pass. A worker may
+ * be another one later. NULL: it does not contradict. */
+static const char *contradiction(const struct checker *c, const struct timeline_entry *a,
+                                 const struct timeline_entry *b) {
+    const struct planned_entry *x = &c->plan->entries[a - c->s->timeline],
+                               *y = &c->plan->entries[b - c->s->timeline];
+    struct wire_claim before, now;
+    if (!x->fault || !y->fault || !fault_has(x->fault, EFFECT_LASTING))
+        return NULL;
+    if (wire_claim_of(c->plan, x, &before) && wire_claim_of(c->plan, y, &now)) {
+        if (!wire_claim_covers(&before, &now))
+            return NULL;
+        if (before.cut && !now.cut && lasts_beyond(c, a, b))
+            return "lets no frame pass there";
+        return before.does & now.does ? "does the same to the same frames" : NULL;
+    }
+    if (!is_one_target(a, b))
+        return NULL;
+    if (fault_has(x->fault, EFFECT_MOVES_CLOCK) && fault_has(y->fault, EFFECT_MOVES_CLOCK))
+        return fault_has(y->fault, EFFECT_LASTING) ? "moves the same clock" : NULL;
+    bool worker = x->fault->targets & TARGET_WORKER;
+    return x->fault == y->fault && (!worker || comes_after_ns(c, a, b) == 0)
+               ? "does the same to the same target"
+               : NULL;
 }
 
 /* A node that is off for a while has neither clock nor limits when it is on again. */
@@ -635,14 +691,16 @@ static bool some_node_goes_off(const struct checker *c) {
 /* What is surely in force when this one's moment has come, and leaves it nothing to do. */
 static void check_contradiction(struct checker *c, const struct timeline_entry *b) {
     for (const struct timeline_entry *a = c->s->timeline; a < b; a++) {
-        if (!contradicts(c, a, b) || !stays(c, a) || !surely_follows(c->s, b, a) ||
-            some_node_goes_off(c))
+        const char *why = lasts_until(c, a, b) ? contradiction(c, a, b) : NULL;
+        if (!why || some_node_goes_off(c))
             continue;
-        diagnostics_add(
-            c->d, b->place,
-            "%s (%s) contradicts %s (%s), which lasts on %s to the end of the run; give "
-            "that a for or a heal",
-            b->id, b->fault, a->id, a->fault, a->on.node);
+        diagnostics_add(c->d, b->fault_place,
+                        "%s (%s) contradicts %s (%s) in line %d, column %d, which %s and lasts %s; "
+                        "%s, or make one entry of both",
+                        b->id, b->fault, a->id, a->fault, a->fault_place.line,
+                        a->fault_place.column, why,
+                        a->for_ns ? "longer than until then" : "to the end of the run",
+                        a->for_ns ? "let one come later" : "give that a for or a heal");
         return;
     }
 }

@@ -102,7 +102,7 @@ void entry_follow(struct run_entry *a);     /* its second part */
 void entry_count_step(struct run_entry *a); /* when the next step of its profile begins */
 void entry_come_again(struct run_entry *a); /* the next of its times, if its targets are back */
 void entry_inject(struct run_entry *a);     /* into all that it strikes */
-void entry_answered(struct run_entry *a, const char *error);
+void entry_answered(struct run_entry *a, struct bound *b, const char *error); /* b: whether there */
 void entry_told(struct run_entry *a, const char *node,
                 const char *why);        /* whom it means; NULL: nobody */
 void entry_recover(struct run_entry *a); /* what lasts; the record follows when it is undone */

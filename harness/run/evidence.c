@@ -138,7 +138,7 @@ void entry_seen(struct run_entry *a, const struct record *r) {
         if (learn(a, &a->bound[i], r)) {
             news = true;
             if (evidence_answers(a))
-                entry_answered(a, NULL);
+                entry_answered(a, &a->bound[i], NULL);
         }
     if (news)
         evidence_look(a);

@@ -200,13 +200,14 @@ static int recover(struct run_entry *a, struct bound *b, uint64_t token, struct 
     return f->recover(&b->target, &a->args, err);
 }
 
-/* Where it failed on one target it may be in force on another. Of a single one there is nothing to
- * undo, and another entry may have done there what could not be done twice. */
+/* Where it failed on one target it may be in force on another. Where it failed there is nothing to undo:
+ * another entry may have done there what could not be done twice. */
 static void undo_all(struct run_entry *a) {
     struct err err;
-    bool lasts = fault_has(a->plan->fault, EFFECT_LASTING) && a->bound_n > 1;
+    bool lasts = fault_has(a->plan->fault, EFFECT_LASTING);
     for (size_t i = 0; lasts && i < a->bound_n; i++)
-        recover(a, &a->bound[i], 0, &err);
+        if (!a->bound[i].failed)
+            recover(a, &a->bound[i], 0, &err);
     entry_let_go(a);
 }
 
@@ -231,7 +232,9 @@ static void finished(struct run_entry *a) {
     entry_release(a);
 }
 
-void entry_answered(struct run_entry *a, const char *error) {
+void entry_answered(struct run_entry *a, struct bound *b, const char *error) {
+    b->answered = true;
+    b->failed = error;
     if (error && !a->error[0])
         str_copy(a->error, sizeof(a->error), error);
     if (a->state == ENTRY_INJECTING && ++a->answers >= a->bound_n)
@@ -247,12 +250,12 @@ static void inject(struct run_entry *a, struct bound *b) {
         int opened = open_kept(a, b, &keep, &err);
         t.keep = keep < 0 ? 0 : keep;
         if (opened || node_inject(b->node, f, &t, &a->args, token_of(a), &err) < 0)
-            entry_answered(a, err.msg);
+            entry_answered(a, b, err.msg);
         return;
     }
     int r = f->inject(&b->target, &a->args, &err);
     if (r < 0 || !evidence_answers(a)) /* a node that is switched on: entry_seen answers for it */
-        entry_answered(a, r < 0 ? err.msg : NULL);
+        entry_answered(a, b, r < 0 ? err.msg : NULL);
 }
 
 void entry_inject(struct run_entry *a) {
@@ -481,7 +484,16 @@ void entry_recover(struct run_entry *a) {
     look_undone(a);
 }
 
-/* Each node answers once for each of its own, in the order in which it was told. */
+/* Each node answers once for each of its own, in the order in which it was told; NULL: any. */
+static void inject_answered(struct run_entry *a, const struct node *n, const char *error) {
+    for (size_t i = 0; i < a->bound_n; i++)
+        if ((!n || a->bound[i].node == n) && !a->bound[i].answered) {
+            entry_answered(a, &a->bound[i], error);
+            return;
+        }
+}
+
+/* The same of an end. */
 static void undo_answered(struct run_entry *a, const struct node *n, const char *error) {
     for (size_t i = 0; i < a->bound_n; i++) {
         struct bound *b = &a->bound[i];
@@ -510,7 +522,7 @@ void timeline_answer(struct engine *e, struct node *n, uint64_t token, const cha
         return;
     struct run_entry *a = &t->entries[tag - 1];
     if (!undone)
-        entry_answered(a, error);
+        inject_answered(a, n, error);
     else if (a->undoing && undone == (uint64_t)a->undone)
         undo_answered(a, n, error);
 }

@@ -12,6 +12,8 @@ struct bound {
     const struct worker *worker; /* NULL: a node or an agent */
     int64_t exit_ns; /* seen to end (switched on: to start) since the fault fired; 0: not yet */
     void *known[EVIDENCES_N]; /* what each kind of evidence keeps, in the engine's arena */
+    bool failed;              /* the fault did not come in force there */
+    bool answered;
     bool undoing;     /* it was told to end what it has of the fault, and has not answered */
     int kept_pidfd;   /* ours, 0: none */
     const char *kept; /* what the fault keeps, in the run's directory; NULL: nothing */

@@ -36,7 +36,7 @@ refused 'an end of what has none' 'does not last' '' '{when: {step: 9}, fault: w
 refused 'longer than may be' 'limits.fault allows 2 s' ', fault: 2s' '{when: {step: 9}, fault: worker-hang, on: rank 1, for: 3s}'
 refused 'more than may be' 'one more than limits.faults allows \(1\): first lasts' ', faults: 1' \
     '{id: first, when: {step: 9}, fault: worker-hang, on: rank 1}' '{when: {after: first}, fault: worker-kill, on: rank 0}'
-refused 'two clocks' 'drift \(clock-drift\) contradicts jump \(clock-jump\), which lasts on n1 to the end' '' \
+refused 'two clocks' 'drift \(clock-drift\) contradicts jump \(clock-jump\) in line 8, column [0-9]+, which moves the same clock and lasts to the end' '' \
     '{id: jump, when: {step: 9}, fault: clock-jump, on: n1, with: {by: 1h}}' \
     '{id: drift, when: {after: jump}, fault: clock-drift, on: n1, with: {rate: 2}, for: 1s}'
 refused 'two limits' 'more \(node-cpu\) contradicts less' '' '{id: less, when: {step: 9}, fault: node-cpu, on: n1, with: {percent: 50}}' \

@@ -49,7 +49,8 @@ grep -rhq '^damaged [1-9]' "$dir"/out/*/logs || fail 'damaged frames: no kernel 
     printf 'cluster: {nodes: 2}\njob:\n  rdzv_conf: %s\n  run: [ranktrain, --steps=40]\nlimits: {total: 60s}\ntimeline:\n' "$patient_map"
     step=0
     for fault in loss duplicate reorder corrupt corrupt-silent rate mtu reset refuse block flap; do
-        printf '  - {id: %s, when: {step: %d}, fault: net-%s, with: {planes: ssh}, on: n1, for: 50ms}\n' $fault $((step += 3)) $fault
+        case $fault in corrupt-silent | block) on=n0 ;; *) on=n1 ;; esac # beside what would do the same
+        printf '  - {id: %s, when: {step: %d}, fault: net-%s, with: {planes: ssh}, on: %s, for: 50ms}\n' $fault $((step += 3)) $fault $on
     done
 } >"$dir/idle.yaml"
 runs 'a poor link that nobody uses' 2 "$dir/idle.yaml"
