@@ -32,6 +32,7 @@
     X(schema)                                                                                      \
     X(shrink)                                                                                      \
     X(sim)                                                                                         \
+    X(subject)                                                                                     \
     X(try)                                                                                         \
     X(wire)
 

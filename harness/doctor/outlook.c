@@ -20,17 +20,22 @@ static const struct question_result *missing(const struct fault *f, enum questio
     return NULL;
 }
 
+/* To a process alone the same is done on nodes of either kind. */
 static const char *how_less(const struct fault *f) {
     return f->needs & FAULT_NEEDS_SILENCE
                ? "nodes are processes of this host; what they are sent is dropped at their sockets"
-               : "nodes are processes of this host";
+           : f->targets & (TARGET_NODE | TARGET_RACK) ? "nodes are processes of this host"
+                                                      : NULL;
 }
 
 struct outlook outlook_of(const struct fault *f, const struct question_result *answers) {
     const struct question_result *lacks = missing(f, QUESTION_FOR_NAMESPACES, answers);
     if (!lacks)
         return (struct outlook){.kind = OUTLOOK_WORKS};
-    if (!(f->needs & FAULT_NEEDS_OF_NAMESPACES) && !missing(f, QUESTION_FOR_PROCESSES, answers))
-        return (struct outlook){.kind = OUTLOOK_LESS, .why = how_less(f), .fix = lacks->fix};
+    if (!(f->needs & FAULT_NEEDS_OF_NAMESPACES) && !missing(f, QUESTION_FOR_PROCESSES, answers)) {
+        const char *how = how_less(f);
+        return (struct outlook){
+            .kind = how ? OUTLOOK_LESS : OUTLOOK_WORKS, .why = how, .fix = how ? lacks->fix : NULL};
+    }
     return (struct outlook){.kind = OUTLOOK_CANNOT, .why = lacks->seen, .fix = lacks->fix};
 }

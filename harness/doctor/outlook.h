@@ -8,6 +8,8 @@ enum outlook_kind {
     OUTLOOK_WORKS, /* in namespaces */
     OUTLOOK_LESS,  /* on nodes that are processes of the host: `why` says how it differs */
     OUTLOOK_CANNOT,
+    OUTLOOK_OPEN, /* it was to be tried, and the trial came to nothing */
+    OUTLOOKS_N
 };
 
 struct outlook {

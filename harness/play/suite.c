@@ -428,7 +428,8 @@ static int run_and_report(const struct plan *p, const struct suite_options *o,
         snprintf(title, sizeof(title), "%s, seed %llu", p->scenario->name,
                  (unsigned long long)p->seed);
     int r = execute(run, &spec, o, title, err);
-    if (report(run, p, &run->dir, o->brief ? NULL : o, r < 0 ? NULL : err) < 0 && r == 0)
+    if (!o->alone && report(run, p, &run->dir, o->brief ? NULL : o, r < 0 ? NULL : err) < 0 &&
+        r == 0)
         r = -1;
     return r < 0 ? EXIT_BROKEN : run->verdict.exit_code;
 }
@@ -443,13 +444,13 @@ static void tell_processes(const struct plan *p, FILE *stage) {
 
 int suite_run(const struct plan *p, const struct suite_options *o, struct err *err) {
     struct outcome_of_run *run = mem_new(struct outcome_of_run);
-    struct control control = {0};
+    struct control control = {.first_step = -1, .last_step = -1, .kept = -1};
     int code = EXIT_BROKEN;
     if (p->isolation == ISOLATION_PROCESSES && !o->brief)
         tell_processes(p, stage_of(o));
     if (suite_make_dir(o->out, p->scenario->name, p->seed, &run->dir, err) == 0 &&
         write_inputs(p, &run->dir, err) == 0)
-        code = suite_control(p, o, &run->dir, &control, err);
+        code = o->alone ? EXIT_PASS : suite_control(p, o, &run->dir, &control, err);
     if (code == EXIT_PASS)
         code = run_and_report(p, o, &control, run, err);
     outcome_fini(run);

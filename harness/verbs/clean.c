@@ -9,15 +9,18 @@
 #include "harness/cluster/strays.h"
 #include "harness/run/control.h"
 #include "harness/run/presence.h"
+#include "harness/trial/trials.h"
 #include "harness/verbs.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const int64_t END_WAIT_NS = 5000000000;
 
@@ -209,6 +212,42 @@ static void clean_path(struct cleaning *c, const char *path, bool compared) {
     folder_close(&f);
 }
 
+/* ---- what a killed doctor has tried ---- */
+
+static int is_tried(const struct dirent *e) {
+    return str_starts(e->d_name, TRIALS_FOLDER);
+}
+
+/* One of ours whose doctor is dead; what it was told to keep has no note any more. */
+static void clean_tried(struct cleaning *c, const struct folder *place, const char *name) {
+    ARENA_FINI struct arena a = {0};
+    struct presence p;
+    struct stat st;
+    struct folder f;
+    char why[100];
+    if (fstatat(place->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode) ||
+        st.st_uid != geteuid() || folder_enter(&f, place, name, NULL) != 0)
+        return;
+    bool over = presence_read(&f, &a, &p, NULL) == 0 && presence_state(&p) == PRESENCE_OVER;
+    if (over) {
+        clean_folder(c, &f, 0, false);
+        snprintf(why, sizeof(why), "left by doctor %d, which is dead", (int)p.harness.pid);
+        remove_from(c, place, name, why);
+    }
+    folder_close(&f);
+}
+
+static void clean_all_tried(struct cleaning *c) {
+    struct folder place;
+    TEXTS_FINI struct texts names = {0};
+    if (folder_open(&place, trials_place(), NULL) != 0)
+        return;
+    folder_list(&place, ".", is_tried, &names, NULL);
+    for (size_t i = 0; i < names.n; i++)
+        clean_tried(c, &place, names.v[i]);
+    folder_close(&place);
+}
+
 /* ---- the cache of control runs ---- */
 
 /* Who writes a file of the cache under the name that it has until it is done (folder.h). */
@@ -261,6 +300,8 @@ static int clean_all(const struct arguments *a) {
         clean_path(&c, a->files[i], strstr(a->files[i], "/compare-") != NULL);
     if (!a->files_n && file_exists("runs"))
         clean_path(&c, "runs", false);
+    if (!a->files_n)
+        clean_all_tried(&c);
     clean_cache(&c);
     if (!c.done && !c.failed)
         puts("nothing to clean");

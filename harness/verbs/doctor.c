@@ -1,11 +1,12 @@
-/* Prints the answers to all host questions, and what becomes of each fault by them. */
+/* Prints the answers to all host questions, and what becomes of each fault: by them, or as it was
+ * tried. */
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "faults/need.h"
 #include "harness/doctor/host_questions.h"
 #include "harness/doctor/outlook.h"
-#include "harness/verbs.h"
+#include "harness/verbs/doctor_trials.h"
 #include "reports/report.h"
 
 #include <stdio.h>
@@ -64,6 +65,8 @@ struct examination {
     int missing[QUESTION_PARTS];       /* that are needed and lack what they look for */
     int others;                        /* and those that are not */
     struct buf faults[QUESTION_PARTS]; /* that cannot be injected, "a, b" */
+    struct outlook *outlooks;          /* as the table of faults */
+    struct doctor_trials trials;
 };
 
 static void note_loss(struct examination *x, const struct host_question *p) {
@@ -162,35 +165,47 @@ static void print_faults(const struct examination *x) {
 
 /* ---- each fault ---- */
 
-static const char *const outlook_words[] = {"works", "works with less", "cannot"};
-static const char *const outlook_labels[] = {"work:", "work with less:", "cannot:"};
+static const char *const outlook_words[OUTLOOKS_N] = {"works", "works with less", "cannot", "open"};
+static const char *const outlook_labels[OUTLOOKS_N] = {
+    "work:", "work with less:", "cannot:", "open:"};
 
 static bool is_alike(const struct outlook *a, const struct outlook *b) {
     return a->kind == b->kind && str_eq(a->why ? a->why : "", b->why ? b->why : "");
 }
 
+/* Where some were tried, the others are not asked for. */
+static bool is_told(const struct examination *x, size_t fault) {
+    return !x->trials.wanted || x->trials.wanted[fault];
+}
+
+static void print_outlook(const struct outlook *o, const char *names) {
+    put_wrapped(outlook_labels[o->kind], names);
+    if (o->why)
+        put_wrapped(o->kind == OUTLOOK_LESS ? "how:" : "why:", o->why);
+    if (o->fix)
+        put_wrapped("fix:", o->fix);
+}
+
 /* Those of which the same is to be said stand together, behind the first of them. */
-static void print_outlooks(const struct examination *x) {
-    puts("\neach fault, by what was tried");
-    for (size_t i = 0; faults[i]; i++) {
-        BUF_FINI struct buf names = {0};
-        struct outlook o = outlook_of(faults[i], x->answers);
-        size_t first = i;
-        for (size_t k = 0; faults[k]; k++) {
-            struct outlook other = outlook_of(faults[k], x->answers);
-            if (!is_alike(&o, &other))
-                continue;
-            first = names.len ? first : k;
-            buf_printf(&names, "%s%s", names.len ? ", " : "", faults[k]->name);
-        }
-        if (first != i)
+static void print_alike(const struct examination *x, size_t i) {
+    BUF_FINI struct buf names = {0};
+    size_t first = i;
+    for (size_t k = 0; faults[k]; k++) {
+        if (!is_told(x, k) || !is_alike(&x->outlooks[i], &x->outlooks[k]))
             continue;
-        put_wrapped(outlook_labels[o.kind], buf_str(&names));
-        if (o.why)
-            put_wrapped(o.kind == OUTLOOK_LESS ? "how:" : "why:", o.why);
-        if (o.fix)
-            put_wrapped("fix:", o.fix);
+        first = names.len ? first : k;
+        buf_printf(&names, "%s%s", names.len ? ", " : "", faults[k]->name);
     }
+    if (first == i)
+        print_outlook(&x->outlooks[i], buf_str(&names));
+}
+
+static void print_outlooks(const struct examination *x) {
+    puts(x->trials.wanted ? "\neach fault, as it was tried" : "\neach fault, by what was tried");
+    for (int kind = 0; kind < OUTLOOKS_N; kind++)
+        for (size_t i = 0; faults[i]; i++)
+            if (is_told(x, i) && (int)x->outlooks[i].kind == kind)
+                print_alike(x, i);
 }
 
 static void put_questions(struct json_writer *w, const struct examination *x) {
@@ -211,13 +226,17 @@ static void put_questions(struct json_writer *w, const struct examination *x) {
 static void put_outlooks(struct json_writer *w, const struct examination *x) {
     json_array(w, "faults");
     for (size_t i = 0; faults[i]; i++) {
-        struct outlook o = outlook_of(faults[i], x->answers);
+        struct outlook o = x->outlooks[i];
+        if (!is_told(x, i))
+            continue;
         json_object(w, NULL);
         json_put_string(w, "name", faults[i]->name);
         json_put_string(w, "family", fault_family(faults[i]));
         json_put_string(w, "here", outlook_words[o.kind]);
         json_put_string(w, "why", o.why);
         json_put_string(w, "fix", o.fix);
+        if (x->trials.wanted)
+            json_put_string(w, "seen", x->trials.trials.outcomes[i].seen);
         json_end_object(w);
     }
     json_end_array(w);
@@ -229,21 +248,66 @@ static void print_json(const struct examination *x) {
     struct json_writer w = {.out = &out};
     json_object(&w, NULL);
     json_put_string(&w, "isolation", isolation[chosen(x)]);
+    json_put_bool(&w, "tried", x->trials.wanted);
     put_questions(&w, x);
     put_outlooks(&w, x);
     json_end_object(&w);
     puts(buf_str(&out));
 }
 
+static void print_tried(const struct examination *x) {
+    size_t n[OUTLOOKS_N] = {0}, all = 0;
+    for (size_t i = 0; faults[i]; i++)
+        if (x->trials.wanted[i]) {
+            all++;
+            n[x->outlooks[i].kind]++;
+        }
+    printf("\nfaults: %zu of %zu that were tried work here, %zu with less, %zu cannot be had, "
+           "%zu stay open\n",
+           n[OUTLOOK_WORKS], all, n[OUTLOOK_LESS], n[OUTLOOK_CANNOT], n[OUTLOOK_OPEN]);
+    if (x->trials.trials.dir)
+        printf("what was recorded is in %s\n", x->trials.trials.dir);
+}
+
 static void print_rest(const struct examination *x, bool runs) {
     print_isolation(x);
     print_outlooks(x);
-    print_faults(x);
+    if (x->trials.wanted)
+        print_tried(x);
+    else
+        print_faults(x);
     if (!runs)
         puts("no scenario can run on this host; what is marked above says why");
     else
         printf("the demo can run here%s\n",
                x->others ? ", with what is marked above left out" : "");
+}
+
+/* What is to be expected of each by the answers, and where that is asked for, what came of it. */
+static int look_at_faults(struct examination *x) {
+    size_t n = 0;
+    while (faults[n])
+        n++;
+    x->outlooks = arena_array(&x->trials.trials.arena, struct outlook, n);
+    for (size_t i = 0; i < n; i++)
+        x->outlooks[i] = outlook_of(faults[i], x->answers);
+    return x->trials.wanted ? doctor_trials_run(&x->trials, x->outlooks, !x->quiet) : 0;
+}
+
+static int examine_all(struct examination *x) {
+    note_no_wire(x);
+    examine(x, "needed by every scenario", false, true);
+    examine(x, "\nhow nodes are kept apart: namespaces, else processes", true, false);
+    examine(x, "\nfor some things", false, false);
+    bool runs = !x->missing[QUESTION_FOR_ALL] && chosen(x) != QUESTION_FOR_ALL;
+    int code = look_at_faults(x);
+    if (code)
+        return code;
+    if (x->quiet)
+        print_json(x);
+    else
+        print_rest(x, runs);
+    return runs ? EXIT_PASS : EXIT_SKIPPED;
 }
 
 static int doctor(const struct arguments *a) {
@@ -257,27 +321,26 @@ static int doctor(const struct arguments *a) {
     static struct examination x;
     x = (struct examination){
         .given = &given, .unicode = style.unicode, .quiet = format && str_eq(format, "json")};
-    note_no_wire(&x);
-    examine(&x, "needed by every scenario", false, true);
-    examine(&x, "\nhow nodes are kept apart: namespaces, else processes", true, false);
-    examine(&x, "\nfor some things", false, false);
-    bool runs = !x.missing[QUESTION_FOR_ALL] && chosen(&x) != QUESTION_FOR_ALL;
-    if (x.quiet)
-        print_json(&x);
-    else
-        print_rest(&x, runs);
+    int code = doctor_trials_read(a, &x.trials);
+    code = code ? code : examine_all(&x);
     for (size_t i = 0; i < QUESTION_PARTS; i++)
         buf_fini(&x.faults[i]);
-    return runs ? EXIT_PASS : EXIT_SKIPPED;
+    doctor_trials_fini(&x.trials);
+    return code;
 }
 
 const struct verb verb_doctor = {
     .name = "doctor",
-    .usage = "doctor [--etcd HOST:PORT] [--format json]",
+    .usage = "doctor [--faults WHICH] [--isolation KIND] [--etcd HOST:PORT] [--format json]",
     .summary = "say what this host can do and what it cannot, each with the reason and a fix",
     .example = "doctor",
     .options =
         (const struct verb_option[]){
+            {"--faults", "WHICH",
+             "try each of these faults in scratch nodes: all, families, names; A,B,..."},
+            {"--isolation", "KIND",
+             "with --faults: how the nodes are kept apart, auto, namespaces or processes"},
+            {"--keep", NULL, "with --faults: keep what was recorded"},
             {"--etcd", "HOST:PORT", "also look at this store: does it compact its history?"},
             {"--format", "FORMAT", "text (for people, default) or json"},
             {0}},

@@ -83,6 +83,7 @@ static const struct verb_option options[] = {
     {"--untrusted", NULL,
      "for files that somebody else wrote: start nothing of them outside of nodes; needs --rootfs"},
     {"--beside", NULL, NULL}, /* jobs.h: somebody else speaks for all runs */
+    {"--alone", NULL, NULL},  /* suite.h: its history is all that is wanted */
     {0},
 };
 
@@ -133,6 +134,7 @@ static int take_options(struct run_request *q, const struct arguments *a) {
     q->suite.pcap = arguments_value(a, "--pcap");
     q->suite.strict = arguments_value(a, "--strict");
     q->suite.beside = arguments_value(a, "--beside");
+    q->suite.alone = arguments_value(a, "--alone");
     q->suite.fresh = arguments_value(a, "--fresh");
     q->sets = arguments_sets(a, &q->arena);
     q->tags = arguments_all(a, "--tag");
@@ -220,7 +222,7 @@ static void run_once(const struct run_request *q, const struct selected *l, stru
     struct err err = {0};
     struct suite_options o = q->suite;
     char coverage[PATH_MAX];
-    if (selected_cache(l, "answered", true, coverage, sizeof(coverage)) == 0)
+    if (!o.alone && selected_cache(l, "answered", true, coverage, sizeof(coverage)) == 0)
         o.coverage = coverage;
     int64_t began_ns = clock_monotonic_ns();
     o.sets = l->sets;

@@ -117,7 +117,7 @@ if unshare -Ur true 2>/dev/null; then
             grep -q '^  to have namespaces: docker' "$dir/said" || fail 'not told what would give namespaces'
     fi
     if [ "$(answer processes)" = + ]; then
-        told | grep -qE ' work with less: .*worker-kill.* how: nodes are processes' || fail 'not told what works with less'
+        told | grep -qE ' work with less: .*node-kill.* how: nodes are processes' || fail 'not told what works with less'
         told | grep -qE ' cannot: .*net-delay.* why: .* fix: ' || fail 'not told why net-delay cannot be had'
     fi
     grep -q 'max_net_namespaces 0' "$dir/said" || fail 'the switch is not named'
