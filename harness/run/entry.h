@@ -66,16 +66,12 @@ struct run_entry {
     struct loop_source *time, *plus, *within, *until, *next, *follow, *step;
 };
 
-/* A call that waits until the entry with this tag is in force. */
-struct waiting_call {
-    struct node *node;
+/* A call that waits until the entry with this tag is in force, or a request to the store, on the
+ * wire. */
+struct waiting {
+    struct node *node; /* of the call; NULL: it is a request */
     struct watched_call call;
-    int tag;
-};
-
-/* Likewise a request to the store, on the wire. */
-struct waiting_request {
-    uint64_t id;
+    uint64_t request;
     int tag;
 };
 
@@ -87,10 +83,8 @@ struct timeline {
     bool started, finished;
     bool steps_seen;
     int64_t steady_ns; /* 0: not yet */
-    struct waiting_call *waiting;
+    struct waiting *waiting;
     size_t waiting_n;
-    struct waiting_request *requests;
-    size_t requests_n;
 };
 
 /* firing.c */
@@ -155,11 +149,13 @@ bool worker_call_read(struct timeline *t, struct node *n, const struct watched_c
 /* Whether it is what this trigger waits for. */
 bool entry_hears_call(const struct run_entry *a, const struct worker_call *f);
 void entry_record_call(const struct run_entry *a, const struct worker_call *f);
-void entry_hold_call(struct run_entry *a, const struct worker_call *f);
-/* While entries are told of a call, whoever is in force at once lets nobody go for whom others wait.
- * The end says whether anybody waits. */
-void timeline_hold_call(struct timeline *t, const struct worker_call *f);
-bool timeline_unhold_call(struct timeline *t, const struct worker_call *f);
+
+/* waiting.c; the tag of `who` is of no matter */
+void entry_hold(struct run_entry *a, const struct waiting *who);
+/* While entries are told of it, whoever is in force at once lets nobody go for whom others wait. The
+ * end says whether anybody waits. */
+void timeline_hold(struct timeline *t, const struct waiting *who);
+bool timeline_unhold(struct timeline *t, const struct waiting *who);
 void entry_release(struct run_entry *a); /* whoever waits for it, and for nobody else */
 
 /* witness.c: the kernel's word on whoever waits for it, when the fault has come in force. */
@@ -170,10 +166,6 @@ void timeline_watch_store(struct timeline *t); /* anew: what the wire has to tel
 /* Whether it is what this trigger waits for. */
 bool entry_hears_request(const struct run_entry *a, const struct store_request *r);
 void entry_record_request(const struct run_entry *a, const struct store_request *r);
-void entry_hold_request(struct run_entry *a, const struct store_request *r);
-void timeline_hold_request(struct timeline *t, const struct store_request *r); /* as of a call */
-bool timeline_unhold_request(struct timeline *t, const struct store_request *r);
-void entry_pass_requests(struct run_entry *a); /* whichever wait for it, and for nobody else */
 
 /* timeline.c */
 void entry_look_again(struct run_entry *a); /* after it came in force: times */

@@ -1,8 +1,6 @@
-/* What nodes ask the store for, as it passes the wire: which entries wait for it, and which requests
- * wait there. */
+/* What nodes ask the store for, as it passes the wire: which entries wait for it. */
 #include "harness/run/entry.h"
 
-#include "base/mem.h"
 #include "base/str.h"
 
 /* A fault on the store hears what is asked of it, any other who asks. */
@@ -36,49 +34,4 @@ void timeline_watch_store(struct timeline *t) {
         held |= w->hold ? 1U << w->operation : 0;
     }
     cluster_watch_store(t->engine->cluster, told, held);
-}
-
-/* ---- who waits ---- */
-
-enum { TAG_OF_TIMELINE = 0 }; /* entries have others */
-
-static void hold(struct timeline *t, const struct store_request *r, int tag) {
-    mem_push(t->requests, t->requests_n) = (struct waiting_request){.id = r->waits, .tag = tag};
-}
-
-void entry_hold_request(struct run_entry *a, const struct store_request *r) {
-    hold(a->owner, r, a->tag);
-}
-
-void timeline_hold_request(struct timeline *t, const struct store_request *r) {
-    hold(t, r, TAG_OF_TIMELINE);
-}
-
-static bool waits_still(const struct timeline *t, uint64_t id) {
-    for (size_t i = 0; i < t->requests_n; i++)
-        if (t->requests[i].id == id)
-            return true;
-    return false;
-}
-
-bool timeline_unhold_request(struct timeline *t, const struct store_request *r) {
-    size_t i = 0;
-    while (t->requests[i].tag != TAG_OF_TIMELINE || t->requests[i].id != r->waits)
-        i++;
-    t->requests[i] = t->requests[--t->requests_n];
-    return r->waits && waits_still(t, r->waits);
-}
-
-void entry_pass_requests(struct run_entry *a) {
-    struct timeline *t = a->owner;
-    for (size_t i = 0; i < t->requests_n;) {
-        struct waiting_request w = t->requests[i];
-        if (w.tag != a->tag) {
-            i++;
-            continue;
-        }
-        t->requests[i] = t->requests[--t->requests_n];
-        if (!waits_still(t, w.id))
-            cluster_pass_request(t->engine->cluster, w.id);
-    }
 }

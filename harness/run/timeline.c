@@ -220,13 +220,13 @@ void timeline_heard(struct engine *e, const char *node, pid_t pid, const char *l
 
 /* ---- system calls ---- */
 
-static void hear_call(struct run_entry *a, const struct worker_call *f) {
+static void hear_call(struct run_entry *a, const struct worker_call *f, const struct waiting *who) {
     int64_t now = clock_monotonic_ns();
     a->call_met = ++a->events == a->entry->when.nth;
     if (!a->call_met)
         return;
     if (a->entry->when.hold)
-        entry_hold_call(a, f);
+        entry_hold(a, who);
     a->holds |= a->entry->when.hold;
     entry_record_call(a, f);
     conclude(a, now);
@@ -237,26 +237,28 @@ bool timeline_called(struct engine *e, struct node *n, const struct watched_call
     struct worker_call f;
     if (t->finished || !worker_call_read(t, n, c, &f))
         return false;
-    timeline_hold_call(t, &f);
+    const struct waiting who = {.node = n, .call = *c};
+    timeline_hold(t, &who);
     for (size_t i = 0; i < t->n; i++) {
         struct run_entry *a = &t->entries[i];
         if (a->state == ENTRY_LOOKING && !a->call_met && trigger_is_call(&a->entry->when) &&
             entry_hears_call(a, &f))
-            hear_call(a, &f);
+            hear_call(a, &f, &who);
     }
-    return timeline_unhold_call(t, &f);
+    return timeline_unhold(t, &who);
 }
 
 /* ---- requests to the store ---- */
 
-static void hear_request(struct run_entry *a, const struct store_request *r) {
+static void hear_request(struct run_entry *a, const struct store_request *r,
+                         const struct waiting *who) {
     int64_t now = clock_monotonic_ns();
     a->request_met = ++a->events == a->entry->when.nth;
     if (!a->request_met)
         return;
     bool held = r->waits && a->entry->when.hold;
     if (held)
-        entry_hold_request(a, r);
+        entry_hold(a, who);
     a->holds |= held;
     entry_record_request(a, r);
     conclude(a, now);
@@ -267,14 +269,15 @@ bool timeline_asked(struct engine *e, const struct store_request *r) {
     if (t->finished)
         return false;
     observer_drain(e->observer); /* what was told before counts before */
-    timeline_hold_request(t, r);
+    const struct waiting who = {.request = r->waits};
+    timeline_hold(t, &who);
     for (size_t i = 0; i < t->n; i++) {
         struct run_entry *a = &t->entries[i];
         if (a->state == ENTRY_LOOKING && !a->request_met && a->entry->when.store &&
             entry_hears_request(a, r))
-            hear_request(a, r);
+            hear_request(a, r, &who);
     }
-    return timeline_unhold_request(t, r);
+    return timeline_unhold(t, &who);
 }
 
 /* ---- timers ---- */
@@ -384,7 +387,6 @@ static void close_timeline(struct engine *e) {
         entry_let_go(a);
     }
     free(t->waiting);
-    free(t->requests);
 }
 
 static void start(struct engine *e) {

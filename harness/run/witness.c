@@ -40,9 +40,9 @@ void entry_record_held(struct run_entry *a) {
     const struct timeline *t = a->owner;
     observer_kept(t->engine->observer, a->tag, on_sender, a);
     for (size_t i = 0; i < t->waiting_n; i++) {
-        const struct waiting_call *w = &t->waiting[i];
+        const struct waiting *w = &t->waiting[i];
         struct proc_thread at;
-        if (w->tag == a->tag && proc_thread(w->call.pid, w->call.thread, &at))
+        if (w->tag == a->tag && w->node && proc_thread(w->call.pid, w->call.thread, &at))
             record(a, node_plan(w->node)->name, w->call.pid, w->call.pid, &at);
     }
 }

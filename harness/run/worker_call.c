@@ -1,8 +1,6 @@
-/* System calls of workers, about files of the job or any: which entries wait for them, and who is
- * held there. */
+/* System calls of workers, about files of the job or any: which entries wait for them. */
 #include "harness/run/entry.h"
 
-#include "base/mem.h"
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/process.h"
@@ -139,53 +137,4 @@ void entry_record_call(const struct run_entry *a, const struct worker_call *f) {
         json_put_string(w, "call", t->syscall);
     json_put_i64(w, "by", f->call->pid);
     engine_recorded(a->owner->engine);
-}
-
-/* ---- who waits ---- */
-
-enum { TAG_OF_TIMELINE = 0 }; /* entries have others */
-
-static void hold(struct timeline *t, const struct worker_call *f, int tag) {
-    mem_push(t->waiting, t->waiting_n) =
-        (struct waiting_call){.node = f->node, .call = *f->call, .tag = tag};
-}
-
-void entry_hold_call(struct run_entry *a, const struct worker_call *f) {
-    hold(a->owner, f, a->tag);
-}
-
-void timeline_hold_call(struct timeline *t, const struct worker_call *f) {
-    hold(t, f, TAG_OF_TIMELINE);
-}
-
-static bool waits_still(const struct timeline *t, const struct waiting_call *w) {
-    for (size_t i = 0; i < t->waiting_n; i++)
-        if (t->waiting[i].node == w->node && t->waiting[i].call.id == w->call.id)
-            return true;
-    return false;
-}
-
-bool timeline_unhold_call(struct timeline *t, const struct worker_call *f) {
-    const struct waiting_call w = {.node = f->node, .call = *f->call};
-    size_t i = 0;
-    while (t->waiting[i].tag != TAG_OF_TIMELINE || t->waiting[i].call.id != w.call.id)
-        i++;
-    t->waiting[i] = t->waiting[--t->waiting_n];
-    return waits_still(t, &w);
-}
-
-void entry_release(struct run_entry *a) {
-    struct timeline *t = a->owner;
-    observer_release(t->engine->observer, a->tag);
-    entry_pass_requests(a);
-    for (size_t i = 0; i < t->waiting_n;) {
-        struct waiting_call w = t->waiting[i];
-        if (w.tag != a->tag) {
-            i++;
-            continue;
-        }
-        t->waiting[i] = t->waiting[--t->waiting_n];
-        if (!waits_still(t, &w))
-            node_pass(w.node, &w.call);
-    }
 }
