@@ -1,11 +1,13 @@
 /* Builds a cluster of three nodes in DIR and plays one scene in it: spawn_cluster SCENE DIR
  * [processes], the nodes as processes of this host. Ends 0 when all went as it should, else 1 with
  * a line on stderr. It is also its own node helper and wire, as rankquake is. */
+#include "base/sys/clock.h"
 #include "base/sys/file.h"
 #include "harness/verb.h"
 #include "tests/harness/cluster/theatre.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -242,6 +244,32 @@ static void scene_missing(void) {
 }
 
 /* Says who is there and waits to be killed, in the midst of a conversation. */
+static bool ends_within_a_minute(int pidfd) {
+    struct pollfd end = {.fd = pidfd, .events = POLLIN};
+    return poll(&end, 1, 60000) == 1;
+}
+
+/* Nobody turns the loop any more, which is all that a node knows of a harness that stands still: after
+ * limits.dead_man and limits.total it ends, with all that runs on it. */
+static void scene_silence(void) {
+    const int64_t end_ns = dead_man_ns + total_ns;
+    struct process waits;
+    static char failed[sizeof(((struct err *)0)->msg)] = "";
+    failure = failed;
+    RUN(0, "wait");
+    AWAIT(seen[0].clients);
+    CHECK(process_open(seen[0].pid, &waits, NULL) == 0);
+    int64_t since_ns = clock_monotonic_ns();
+    for (int i = 0; i < NODES; i++)
+        CHECK(ends_within_a_minute(nodes[i]->init.pidfd));
+    /* A beat, that it heard or that lies in its socket, was told a fifth of dead_man before at most. */
+    CHECK(clock_monotonic_ns() - since_ns > end_ns - dead_man_ns / 2);
+    CHECK(ends_within_a_minute(waits.pidfd));
+    process_close(&waits);
+    AWAIT(
+        strstr(failed, "its first process ended by itself")); /* what it is told when it is back */
+}
+
 static void scene_wait(void) {
     printf("%d\n", (int)nodes[0]->cluster->wire.process.pid);
     for (int i = 0; i < NODES; i++)
@@ -258,13 +286,12 @@ static void scene_wait(void) {
 static const struct {
     const char *name;
     void (*play)(void);
-} scenes[] = {{"echo", scene_echo},           {"planes", scene_planes},
-              {"kill", scene_kill},           {"partition", scene_partition},
-              {"poweroff", scene_poweroff},   {"again", scene_again},
-              {"faults", scene_faults},       {"leftovers", scene_leftovers},
-              {"view", scene_view},           {"missing", scene_missing},
-              {"ring", scene_echo},           {"wait", scene_wait},
-              {"newcomers", scene_newcomers}, {"gone", scene_gone}};
+} scenes[] = {
+    {"echo", scene_echo},           {"planes", scene_planes},       {"kill", scene_kill},
+    {"partition", scene_partition}, {"poweroff", scene_poweroff},   {"again", scene_again},
+    {"faults", scene_faults},       {"leftovers", scene_leftovers}, {"view", scene_view},
+    {"missing", scene_missing},     {"ring", scene_echo},           {"wait", scene_wait},
+    {"newcomers", scene_newcomers}, {"gone", scene_gone},           {"silence", scene_silence}};
 
 int main(int argc, char **argv) {
     if (argc > 1 && str_eq(argv[1], "node"))
@@ -274,6 +301,10 @@ int main(int argc, char **argv) {
     as_processes = argc == 4 && str_eq(argv[3], "processes");
     if (argc == 3 && str_eq(argv[1], "ring"))
         setenv("RANKQUAKE_WIRE", "ring", 1);
+    if (argc >= 3 && str_eq(argv[1], "silence")) {
+        dead_man_ns = 500000000;
+        total_ns = 1000000000;
+    }
     if (argc >= 3 && str_eq(argv[1], "spoiled")) {
         play_in_vain(argv[2]);
         return 0;

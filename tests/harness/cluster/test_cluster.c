@@ -130,6 +130,14 @@ static void test_without_namespaces_a_new_connection_is_cut_as_well(void **state
     play_as_processes("spawn_cluster", "newcomers");
 }
 
+/* Of a node that the dead man's end has taken nothing is left, in whatever isolation. */
+static void test_a_node_ends_by_itself_when_the_harness_is_silent_for_a_whole_run(void **state) {
+    (void)state;
+    if (possible)
+        play("spawn_cluster", "silence", false, NULL);
+    play_as_processes("spawn_cluster", "silence");
+}
+
 static void test_without_namespaces_a_dead_node_starts_again(void **state) {
     (void)state;
     play_as_processes("spawn_cluster", "again");
@@ -236,6 +244,7 @@ int main(void) {
         cmocka_unit_test(test_without_namespaces_the_peer_of_a_node_without_power_hears_nothing),
         cmocka_unit_test(test_without_namespaces_a_partition_parts_whom_it_names),
         cmocka_unit_test(test_without_namespaces_a_new_connection_is_cut_as_well),
+        cmocka_unit_test(test_a_node_ends_by_itself_when_the_harness_is_silent_for_a_whole_run),
         cmocka_unit_test(test_without_namespaces_a_dead_node_starts_again),
         cmocka_unit_test(test_without_namespaces_faults_on_processes_run_in_the_node),
         cmocka_unit_test(test_without_namespaces_leftovers_are_the_nodes_own),

@@ -16,12 +16,14 @@ enum { CLIENTS = 64 };
 static const int64_t scene_wait_ns = 60000000000;
 
 bool as_processes;
+int64_t dead_man_ns, total_ns;
 char port_text[8] = "7000"; /* nodes that are processes share the ports of this host */
 struct loop *loop;
 struct cluster *cluster;
 struct node **nodes;
 struct seen seen[NODES];
 bool counted;
+char *failure;
 static bool ending, down;
 static int left_on_host, clients[CLIENTS], clients_n;
 static struct folder folder; /* the run directory */
@@ -111,7 +113,10 @@ static void on_counted(void *arg) {
 }
 static void on_failed(void *arg, const struct err *err) {
     (void)arg;
-    die("failed: %s", err->msg);
+    if (!failure)
+        die("failed: %s", err->msg);
+    str_copy(failure, sizeof(err->msg), err->msg);
+    loop_stop(loop);
 }
 static void on_down(void *arg, const char *const *left) {
     (void)arg;
@@ -221,6 +226,8 @@ static struct plan *make_plan(void) {
     }
     plan = (struct plan){
         .scenario = &scenario, .seed = 1, .nodes = plan_nodes, .nodes_n = NODES, .addresses = -1};
+    scenario.limits.dead_man_ns = dead_man_ns;
+    scenario.limits.total_ns = total_ns;
     if (as_processes)
         make_processes(&plan);
     return &plan;

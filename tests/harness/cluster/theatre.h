@@ -22,12 +22,15 @@ struct seen {
 };
 
 extern bool as_processes;
-extern char port_text[8]; /* nodes that are processes share the ports of this host */
+extern int64_t dead_man_ns, total_ns; /* limits of the cluster's scenario; 0: nobody listens */
+extern char port_text[8];             /* nodes that are processes share the ports of this host */
 extern struct loop *loop;
 extern struct cluster *cluster;
 extern struct node **nodes;
 extern struct seen seen[NODES];
 extern bool counted;
+extern char
+    *failure; /* what the cluster has failed with, in a scene that wants it; else that ends it */
 extern char program[PATH_MAX], run_dir[PATH_MAX], cwd[PATH_MAX];
 
 void die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
