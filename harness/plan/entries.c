@@ -705,6 +705,26 @@ static void check_contradiction(struct checker *c, const struct timeline_entry *
     }
 }
 
+/* A heal that surely finds nothing to end. */
+static void check_heal(struct checker *c, const struct timeline_entry *h) {
+    const struct timeline_entry *a = &c->s->timeline[h->heal];
+    if (!a->fault || a->times != TIMES_N || a->times_n != 1)
+        return;
+    if (a->for_ns && comes_after_ns(c, a, h) >= a->for_ns)
+        diagnostics_add(c->d, h->heal_place,
+                        "heal: %s (%s) is over by then: its for ends it after %g s; leave one of "
+                        "them out",
+                        a->id, a->fault, (double)a->for_ns / 1e9);
+    for (const struct timeline_entry *g = c->s->timeline; g < h; g++)
+        if (!g->fault && g->heal == h->heal && surely_follows(c->s, h, g)) {
+            diagnostics_add(
+                c->d, h->heal_place,
+                "heal: %s (%s) is over by then: %s in line %d, column %d, has healed it", a->id,
+                a->fault, g->id, g->heal_place.line, g->heal_place.column);
+            return;
+        }
+}
+
 /* Agents come back when their node is switched on, and by nothing else. */
 static void check_sticky(struct checker *c, const struct planned_entry *pa) {
     const struct timeline_entry *a = pa->entry;
@@ -798,6 +818,8 @@ void entries_make(struct plan *p, struct diagnostics *d) {
         check_requests(&c, &pa->entry->when);
         check_requests(&c, pa->entry->until);
         check_lasting(&c, pa);
+        if (!pa->entry->fault)
+            check_heal(&c, pa->entry);
         if (!pa->fault)
             continue;
         bind_args(&c, pa, seed);

@@ -362,7 +362,7 @@ static void fire_at(struct run_entry *a, const struct planned_entry *pa) {
     }
     a->args = one.args;
     size_t n = choose(a, &one, found);
-    a->again_n = a->course.times - 1;
+    a->again_n = n ? a->course.times - 1 : 0;
     if (n)
         strike(a, found, n);
 }

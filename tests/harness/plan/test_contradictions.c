@@ -232,6 +232,36 @@ static void test_what_outlives_a_partition_is_felt(void **state) {
     }
 }
 
+static void test_a_heal_of_what_is_over_is_refused(void **state) {
+    static const struct {
+        const char *fault, *heal, *said;
+    } rows[] = {
+        {"for: 5s", "{when: {after: it, plus: 4s}, heal: it}", NULL},
+        {"for: 5s", "{when: {after: it, plus: 5s}, heal: it}",
+         ":41: heal: it (net-delay) is over by then: its for ends it after 5 s"},
+        {"for: 5s, times: each-round", "{when: {after: it, plus: 5s}, heal: it}", NULL},
+        {"times: 1",
+         "{id: h, when: {after: it}, heal: it}\n  - {when: {after: h, plus: 5s}, heal: it}",
+         ":40: heal: it (net-delay) is over by then: h in line "},
+        {"times: 2",
+         "{id: h, when: {after: it}, heal: it}\n  - {when: {after: h, plus: 5s}, heal: it}", NULL},
+        {"times: 1", "{id: h, when: {after: it}, heal: it}\n  - {when: {time: 5s}, heal: it}",
+         NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct scratch x;
+        char entry[600];
+        snprintf(entry, sizeof(entry),
+                 "{id: it, when: {step: 20}, fault: net-delay, on: n2, %s}\n  - %s", rows[i].fault,
+                 rows[i].heal);
+        const char *why = world_refusal(&x, worlds[0], entry);
+        if (!rows[i].said != !why || (why && !strstr(why, rows[i].said)))
+            fail_msg("%s\n%s", entry, why ? why : "is accepted");
+        scratch_drop(&x);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_fault_that_lasts_contradicts_itself_while_it_does),
@@ -239,6 +269,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_every_two_faults_on_the_wire_compose_or_contradict),
         cmocka_unit_test(test_what_differs_in_whom_or_what_it_is_about_does_not_contradict),
         cmocka_unit_test(test_what_outlives_a_partition_is_felt),
+        cmocka_unit_test(test_a_heal_of_what_is_over_is_refused),
     };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
