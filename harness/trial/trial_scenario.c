@@ -141,6 +141,8 @@ void trial_scenario(const struct fault_trial *t, const char *program, struct buf
         "  rdzv_conf: {profile: fast, hb: 300ms, fence: 2s, hard: 2100ms, suspect: 2300ms}\n",
         has_spare(t->fault) ? 3 : 2);
     put_job(t, program, out);
-    buf_puts(out, "limits: {start: 15s, stall: 15s, total: 30s}\ntimeline:\n");
+    /* Without their store agents wait for it at the end of the job, and nothing more is to come. */
+    buf_printf(out, "limits: {start: 15s, stall: %ds, total: 30s}\ntimeline:\n",
+               fault_has(t->fault, EFFECT_ENDS_STORE) ? 4 : 15);
     put_entry(t, &a, out);
 }

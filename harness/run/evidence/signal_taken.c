@@ -1,7 +1,8 @@
 /* What became of a signal that a process was sent, by the kernel's word: it ended by it (or with 128
  * and its number, as one does that has handled it and goes), or stands still, or has taken it out
- * of its queue to handle it. A signal that is ignored is forgotten on
- * the spot, and nothing shows that it was ever sent. */
+ * of its queue to handle it. A store that handles it ends with what it likes, and as it serves until
+ * it is told to end, any exit will do. A signal that is ignored is forgotten on the spot, and
+ * nothing shows that it was ever sent. */
 #include "harness/run/evidence/evidence.h"
 
 #include "base/sys/signals.h"
@@ -40,8 +41,9 @@ static bool learn(struct run_entry *a, struct bound *b, const struct record *r) 
     struct sent *s = b->known[EVIDENCE_signal_taken];
     if (!s || !is_exit(r) || r->pid != b->target.pid)
         return false;
-    bool ended_by = json_get_i64(r->fields, "signal", 0) == s->signo ||
-                    (s->caught && json_get_i64(r->fields, "code", -1) == 128 + s->signo);
+    int64_t code = json_get_i64(r->fields, "code", -1);
+    bool handled = code == 128 + s->signo || (record_is(r, "store-exit") && code >= 0);
+    bool ended_by = json_get_i64(r->fields, "signal", 0) == s->signo || (s->caught && handled);
     s->ended_by |= ended_by;
     return ended_by;
 }
