@@ -228,6 +228,8 @@ static void finished(struct run_entry *a) {
         if (a->holds)
             entry_record_held(a);
         evidence_in_force(a);
+        if (!a->lasts)
+            entry_let_go(a);
     }
     entry_release(a);
 }
@@ -275,20 +277,22 @@ static void heal(struct run_entry *a) {
     entry_release(a);
 }
 
-/* What lasts must find its worker again when it is undone; the observer closes its own pidfd when
- * the worker ends. */
+/* Whom it has chosen it must find again, when the store has been read before and when it is undone. Who
+ * ends has its pidfd closed by whoever watches it, and the number is soon another's. */
 static void keep_pidfds(struct run_entry *a) {
     for (size_t i = 0; i < a->bound_n; i++) {
         struct target *t = &a->bound[i].target;
-        if (fault_has(a->plan->fault, EFFECT_LASTING) && t->kind == TARGET_WORKER && t->pidfd >= 0)
+        if (t->pidfd >= 0)
             t->pidfd = a->bound[i].kept_pidfd = fcntl(t->pidfd, F_DUPFD_CLOEXEC, 0);
     }
 }
 
 void entry_let_go(struct run_entry *a) {
     for (size_t i = 0; i < a->bound_n; i++) {
-        if (a->bound[i].kept_pidfd > 0)
+        if (a->bound[i].kept_pidfd > 0) {
             close(a->bound[i].kept_pidfd);
+            a->bound[i].target.pidfd = -1;
+        }
         a->bound[i].kept_pidfd = 0;
     }
 }

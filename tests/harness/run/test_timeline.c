@@ -25,6 +25,39 @@ static void test_step_fires_at_the_target_and_holds_its_sender(void **state) {
     stage_free(s);
 }
 
+static int lowest_free_fd(void) {
+    int fd = dup(STDIN_FILENO);
+    close(fd);
+    return fd;
+}
+
+/* Between choosing and injecting, and until it is undone, the pidfd that was chosen stays open. */
+static void test_whom_it_strikes_is_kept_open_until_that_is_over(void **state) {
+    (void)state;
+    const struct fault *both[] = {&kill_worker, &hang_worker};
+    for (int lasts = 0; lasts < 2; lasts++) {
+        struct stage *s = stage_new();
+        struct timeline_entry *a = stage_add(s, "k", both[lasts]);
+        at_step(a, 5);
+        aim_at(a, "n1", 0);
+        stage_begin(s);
+        start_round(s, 1, 3);
+        int before = lowest_free_fd();
+        say_step(s, 101, 5);
+        int pidfd = stage_acts(s)[0].bound[0].target.pidfd;
+        assert_true(pidfd >= 0 && pidfd != s->observer.alive_fd);
+        assert_true(lowest_free_fd() != before);
+        timeline_answer(&s->engine, NULL, injected_token, NULL);
+        assert_int_equal(lowest_free_fd() == before, !lasts);
+        stage_end(s);
+        if (lasts)
+            timeline_answer(&s->engine, recovered_node, recovered_token, NULL);
+        assert_int_equal(lowest_free_fd(), before);
+        assert_int_equal(stage_acts(s)[0].bound[0].target.pidfd, -1);
+        stage_free(s);
+    }
+}
+
 static void test_evidence_is_the_exit_of_the_target_and_nothing_else(void **state) {
     (void)state;
     struct stage *s = stage_new();
@@ -273,6 +306,7 @@ static void test_the_same_seed_draws_the_same_target(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_step_fires_at_the_target_and_holds_its_sender),
+        cmocka_unit_test(test_whom_it_strikes_is_kept_open_until_that_is_over),
         cmocka_unit_test(test_evidence_is_the_exit_of_the_target_and_nothing_else),
         cmocka_unit_test(test_time_in_force_is_the_death_when_it_was_seen_before_the_answer),
         cmocka_unit_test(test_after_waits_until_the_other_is_in_force),
