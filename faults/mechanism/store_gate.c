@@ -15,7 +15,7 @@ struct kept_frame {
     unsigned char message[];
 };
 
-struct waiting {
+struct gated {
     struct list link;
     uint64_t id;
     int from, to;
@@ -38,7 +38,7 @@ struct store_gate *store_gate_new(void) {
     return g;
 }
 
-static void waiting_free(struct waiting *w) {
+static void gated_free(struct gated *w) {
     list_remove(&w->link);
     list_each_safe(it, next, &w->frames) free(list_entry(it, struct kept_frame, link));
     free(w);
@@ -47,7 +47,7 @@ static void waiting_free(struct waiting *w) {
 struct store_gate *store_gate_free(struct store_gate *g) {
     if (!g)
         return NULL;
-    list_each_safe(it, next, &g->waiting) waiting_free(list_entry(it, struct waiting, link));
+    list_each_safe(it, next, &g->waiting) gated_free(list_entry(it, struct gated, link));
     free(g);
     return NULL;
 }
@@ -61,16 +61,16 @@ bool store_gate_is_open(const struct store_gate *g) {
     return !g->told && list_empty(&g->waiting);
 }
 
-static struct waiting *find(struct store_gate *g, const struct gate_frame *f) {
+static struct gated *find(struct store_gate *g, const struct gate_frame *f) {
     list_each(it, &g->waiting) {
-        struct waiting *w = list_entry(it, struct waiting, link);
+        struct gated *w = list_entry(it, struct gated, link);
         if (w->from == f->from && w->to == f->to && w->tcp_port == f->frame->source_port)
             return w;
     }
     return NULL;
 }
 
-static void keep(struct waiting *w, const struct gate_frame *f) {
+static void keep(struct gated *w, const struct gate_frame *f) {
     if (w->n++ >= FRAMES_MAX)
         return;
     struct kept_frame *k = mem_alloc(1, sizeof(*k) + f->len);
@@ -79,13 +79,13 @@ static void keep(struct waiting *w, const struct gate_frame *f) {
     list_append(&w->frames, &k->link);
 }
 
-static struct waiting *wait_anew(struct store_gate *g, const struct gate_frame *f) {
-    struct waiting *w = mem_new(struct waiting);
-    *w = (struct waiting){.id = ++g->last_id,
-                          .from = f->from,
-                          .to = f->to,
-                          .plane = f->plane,
-                          .tcp_port = f->frame->source_port};
+static struct gated *wait_anew(struct store_gate *g, const struct gate_frame *f) {
+    struct gated *w = mem_new(struct gated);
+    *w = (struct gated){.id = ++g->last_id,
+                        .from = f->from,
+                        .to = f->to,
+                        .plane = f->plane,
+                        .tcp_port = f->frame->source_port};
     list_init(&w->frames);
     list_append(&g->waiting, &w->link);
     return w;
@@ -93,7 +93,7 @@ static struct waiting *wait_anew(struct store_gate *g, const struct gate_frame *
 
 struct gate_verdict store_gate_see(struct store_gate *g, const struct gate_frame *f) {
     struct gate_verdict ret = {.operation = STORE_OPERATION_NONE};
-    struct waiting *w = f->frame->kind == FRAME_TCP ? find(g, f) : NULL;
+    struct gated *w = f->frame->kind == FRAME_TCP ? find(g, f) : NULL;
     if (!w) {
         enum store_operation op = store_requests_see(&g->requests, f->from, f->frame);
         unsigned bit = op == STORE_OPERATION_NONE ? 0 : 1U << op;
@@ -110,9 +110,9 @@ struct gate_verdict store_gate_see(struct store_gate *g, const struct gate_frame
     return ret;
 }
 
-static struct waiting *find_id(struct store_gate *g, uint64_t id) {
+static struct gated *find_id(struct store_gate *g, uint64_t id) {
     list_each(it, &g->waiting) {
-        struct waiting *w = list_entry(it, struct waiting, link);
+        struct gated *w = list_entry(it, struct gated, link);
         if (w->id == id)
             return w;
     }
@@ -120,7 +120,7 @@ static struct waiting *find_id(struct store_gate *g, uint64_t id) {
 }
 
 void store_gate_pass(struct store_gate *g, uint64_t id, store_gate_fn *fn, void *arg) {
-    struct waiting *w = find_id(g, id);
+    struct gated *w = find_id(g, id);
     if (!w)
         return;
     list_each(it, &w->frames) {
@@ -131,11 +131,11 @@ void store_gate_pass(struct store_gate *g, uint64_t id, store_gate_fn *fn, void 
                                      .message = k->message,
                                      .len = k->len});
     }
-    waiting_free(w);
+    gated_free(w);
 }
 
 void store_gate_open(struct store_gate *g, store_gate_fn *fn, void *arg) {
     g->told = g->held = 0;
     while (!list_empty(&g->waiting))
-        store_gate_pass(g, list_entry(g->waiting.next, struct waiting, link)->id, fn, arg);
+        store_gate_pass(g, list_entry(g->waiting.next, struct gated, link)->id, fn, arg);
 }
