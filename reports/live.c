@@ -116,6 +116,9 @@ static void tell_harness(struct live *l, const struct record *r) {
             record_text(r, "error"));
     else if (record_is(r, "fault-not-fired"))
         say(l, INK_BAD, "%s did not fire: %s", record_text(r, "id"), record_text(r, "why"));
+    else if (record_is(r, "heal-idle"))
+        say(l, INK_DOUBT, "%s had nothing to heal: %s, %s", record_text(r, "id"),
+            record_text(r, "of"), record_text(r, "why"));
     else if (record_is(r, "limit"))
         say(l, INK_BAD, "limits.%s has passed, the job is stopped", record_text(r, "name"));
     else if (record_is(r, "kept"))

@@ -26,6 +26,7 @@
  *             dead-man {who, silent_ns, undone?:[{fault, name, error}]}   the harness had stood still
  *             for so long (limits.dead_man) that this node, or "the wire", undid what lasted there
  *             fault-unfelt {id, n, on, why}   no evidence of it has come until the end
+ *             heal-idle {id, of, why}   the moment of a heal came, and there was nothing to end
  *             quiet {ns, limit: stall|total, left_ns}   nothing has happened for so long; left
  *             until that limit
  *             limit {name: start|stall|total, ns, hang?}   interrupted {signal | why: budget}

@@ -51,6 +51,8 @@ const struct history_kind history_kinds[] = {
      FIELDS(FAULT, F("on", TEXT), MUST("why", TEXT))},
     {SOURCE_HARNESS, "given", "what a node's launcher is given when it is started",
      FIELDS(NODE, MUST("env", MAP), F("cwd", TEXT), INHERITED)},
+    {SOURCE_HARNESS, "heal-idle", "a heal found nothing to end",
+     FIELDS(MUST("id", TEXT), MUST("of", TEXT), MUST("why", TEXT))},
     {SOURCE_HARNESS, "health", "what is left on the host after the last node is down",
      FIELDS(MUST("left", LIST), MUST("complete", BOOL), F("cpu_ns", INT))},
     {SOURCE_HARNESS, "interrupted", "somebody ended the run, or its time was up",

@@ -265,8 +265,19 @@ void entry_inject(struct run_entry *a) {
         inject(a, &a->bound[i]);
 }
 
+/* Its moment has come, and there is nothing to do: nothing fails by that, but somebody meant it to. */
+static void record_idle_heal(const struct run_entry *a, const struct run_entry *of) {
+    struct json_writer *w = engine_record(a->owner->engine, SOURCE_HARNESS, "heal-idle");
+    json_put_string(w, "id", a->entry->id);
+    json_put_string(w, "of", of->entry->id);
+    json_put_string(w, "why", of->in_force ? "it had ended by then" : "it was never in force");
+    engine_recorded(a->owner->engine);
+}
+
 static void heal(struct run_entry *a) {
     struct run_entry *of = &a->owner->entries[a->entry->heal];
+    if (!of->lasts && !of->again_n)
+        record_idle_heal(a, of);
     a->fired++;
     a->in_force++;
     of->again_n = 0;

@@ -110,6 +110,30 @@ static void test_what_is_healed_by_hand_no_longer_waits_for_its_end(void **state
     assert_int_equal(s->observer.kinds, 0);
     assert_int_equal(say_step(s, 101, 9), 0);
     assert_int_equal(count_records(s, "fault-recovered", "c"), 1);
+    assert_int_equal(count_records(s, "heal-idle", "h"), 0);
+    stage_free(s);
+}
+
+static void test_a_heal_says_when_there_is_nothing_to_end(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    struct timeline_entry *a = cut_n2(s);
+    struct trigger *until = end_with(s, a);
+    until->has_step = true;
+    until->step = 6;
+    struct timeline_entry *heal = stage_add(s, "h", NULL), *early = stage_add(s, "e", NULL);
+    heal->heal = early->heal = 0;
+    at_step(heal, 7);
+    at_step(early, 3);
+    stage_begin(s);
+    start_round(s, 1, 3);
+    say_step(s, 102, 3);
+    assert_int_equal(count_records(s, "heal-idle", "e"), 1);
+    say_step(s, 102, 5);
+    say_step(s, 100, 6);
+    say_step(s, 100, 7);
+    assert_int_equal(count_records(s, "fault-recovered", "c"), 1);
+    assert_int_equal(count_records(s, "heal-idle", "h"), 1);
     stage_free(s);
 }
 
@@ -141,6 +165,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_step_of_anybody_ends_it_and_is_held_until_then),
         cmocka_unit_test(test_another_line_below_may_end_it),
         cmocka_unit_test(test_what_is_healed_by_hand_no_longer_waits_for_its_end),
+        cmocka_unit_test(test_a_heal_says_when_there_is_nothing_to_end),
         cmocka_unit_test(test_a_fault_that_comes_again_ends_again),
     };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
