@@ -12,6 +12,9 @@ int target_signal(const struct target *t, int signo, struct err *err) {
     if (t->pidfd < 0)
         return err_say(err, -ESRCH, "%s is not running", t->name);
     int r = process_signal(&p, signo);
+    /* To a node that is on again it is a process of another namespace. */
+    if (r == -EINVAL && process_wait_end(&p, 0) == 0)
+        r = -ESRCH;
     if (r == -ESRCH)
         return err_say(err, r, "%s has ended already", t->name);
     return r ? err_set(err, r, "send %s to %s", signal_name(signo), t->name) : 0;

@@ -338,6 +338,9 @@ static void on_end(void *arg, int fd, int what) {
     struct err err;
     on_control(n, n->control, LOOP_READ); /* what it still had to say */
     process_reap(&n->init, 0, &status);
+    /* Before its pidfd is closed: who has a copy of it would keep it in the loop, under a number that
+     * may be the next one's. */
+    n->on_end = loop_source_free(n->on_end);
     process_close(&n->init);
     n->state = NODE_OFF;
     n->uptime = (struct node_uptime){0};

@@ -171,6 +171,15 @@ static size_t resolve_workers(struct engine *e, struct rand *rand, const struct 
     return want;
 }
 
+/* A node that has just been ended may not have been noted yet: its pidfd knows. What would strike it
+ * now would take that end for its own. */
+static bool node_lives(struct node *n) {
+    struct target t;
+    node_target(n, &t);
+    struct pollfd p = {.fd = t.pidfd, .events = POLLIN};
+    return node_is_on(n) && (t.pidfd < 0 || poll(&p, 1, 0) == 0);
+}
+
 /* Nodes the target may mean: running ones, or for a fault that switches on, those that are off. */
 static size_t candidate_nodes(struct engine *e, const struct target_spec *on, bool off,
                               const void *v[TARGETS_MAX]) {
@@ -181,7 +190,7 @@ static size_t candidate_nodes(struct engine *e, const struct target_spec *on, bo
         const struct plan_node *p = node_plan(node);
         bool named = by_rack(on) ? in_rack(e, on, p->name) : !by_node || str_eq(p->name, name);
         bool meant = on->what == TARGET_STORES ? plan_serves_store(e->plan, p) : !p->is_store;
-        if (n < TARGETS_MAX && meant && node_is_on(node) != off && named)
+        if (n < TARGETS_MAX && meant && named && (off ? !node_is_on(node) : node_lives(node)))
             v[n++] = node;
     }
     return n;

@@ -28,6 +28,19 @@ refused() { # refused WHAT TEXT LIMITS ENTRY...
     said "$1" "wrong\.yaml:[0-9]+:[0-9]+: .*$2"
 }
 
+# ---- of each fault that only namespaces have: elsewhere it is refused, with the reason and before anything is begun ----
+for name in $("$BIN/rankquake" list faults --table | sed -n 's/^| .\([a-z-]*\). .* | namespaces |$/\1/p'); do
+    case $name in
+    clock-*) write wrong '' "{id: off, when: {step: 9}, fault: node-kill, on: n1}" "{when: {after: off}, fault: $name, on: n1}" ;;
+    *) write wrong '' "{when: {step: 9}, fault: $name, on: n0, for: 1s}" ;;
+    esac
+    "$BIN/rankquake" run "$dir/wrong.yaml" --isolation processes --out "$dir/none" >"$dir/said" 2>&1
+    rc=$?
+    [ $rc = 4 ] || fail "$name without namespaces: exit $rc, not 4"
+    said "$name without namespaces" "$name.*(there is no wire|have its uptime|ask its own name server)"
+    [ ! -e "$dir/none" ] || fail "$name without namespaces: something was begun"
+done
+
 # ---- what cannot be, or contradicts itself ----
 refused 'a node that is not there' 'there is no n7' '' '{when: {step: 9}, fault: node-kill, on: n7}'
 refused 'a node that is gone by then' 'nothing is left to hit: gone' '' \

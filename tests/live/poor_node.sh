@@ -3,6 +3,7 @@
 # word and over when it is healed; where nothing shows it, the verdict is open and says so.
 # deadline: 480 s
 set -u
+vforked=$(realpath "${OUT:-build/release}/tests/live/spawn_vforked")
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/patience.bash
 . tests/live/runs.bash
@@ -18,7 +19,9 @@ trains="[ranktrain, --steps=20]"
 runs 'a node that reboots' 0 scenarios/membership/node-reboots.yaml
 recorded 'a node that reboots' '"source":"kernel","kind":"fault-evidence","id":"reboot".*anew'
 recorded 'a node that reboots' '"kind":"fault-recovered","id":"reboot"'
-runs 'a node that flaps' 0 scenarios/membership/node-flaps.yaml --isolation processes
+# Silent: nobody hears it go.
+sed 's/count: 2/&, silent: true/' scenarios/membership/node-flaps.yaml >"$dir/flaps.yaml"
+runs 'a node that flaps' 0 "$dir/flaps.yaml" --isolation processes
 recorded 'a node that flaps' '"kind":"fault-evidence","id":"flap","n":2'
 
 job 'fault: node-reboot, with: {down: 100s}, on: n1' "$trains"
@@ -27,6 +30,58 @@ said 'a node that is not back by the end' 'nothing was seen to start on it again
 job 'fault: node-flap, with: {count: 2, period: 100s, down: 10ms}, on: n1' "$trains"
 runs 'a node that goes off once' 2 "$dir/job.yaml"
 said 'a node that goes off once' 'did not come again|after 1 of its 2 times|nothing was seen to start on it again'
+
+# What strikes a node that is off already, or switches on one that is on, does nothing; nor is asked to leave who is stopped, and is
+# then off without a word.
+cat >"$dir/job.yaml" <<END
+cluster: {nodes: 2}
+job:
+  nnodes: "1:2"
+  rdzv_conf: $watchful_map
+  run: [ranktrain, --steps=40, --compute-ms=5]
+timeline:
+  - {id: hang, when: {step: 5}, fault: agent-hang, on: n1}
+  - {id: reboot, when: {after: hang, plus: 100ms}, fault: node-reboot, with: {silent: true, down: 300ms}, on: n1}
+  - {id: leave, when: {after: hang}, fault: node-leave, on: n1}
+  - {id: kill, when: {after: reboot}, fault: node-kill, on: n1}
+  - {id: agent, when: {after: reboot}, fault: agent-kill, on: n1}
+  - {id: flap, when: {after: reboot}, fault: node-flap, with: {count: 2, period: 2s, down: 100ms}, on: n1}
+  - {id: start, when: {after: reboot, round: 2}, fault: node-start, on: n1}
+  - {id: uptime, when: {after: reboot, round: 2}, fault: clock-monotonic, with: {uptime: 100h}, on: n1}
+  - {id: asleep, when: {after: reboot, round: 2}, fault: clock-boot, with: {asleep: 100h}, on: n1}
+limits: {total: 60s}
+END
+runs 'a node that is off already, or on' 2 "$dir/job.yaml"
+recorded 'a node that loses its power and comes back' '"kind":"fault-in-force","id":"reboot".*"silences-node"'
+recorded 'a node that loses its power and comes back' '"kind":"fault-evidence","id":"reboot"'
+recorded 'a node that loses its power and comes back' '"kind":"fault-recovered","id":"reboot","n":1}'
+recorded 'a stopped agent whose node is another by then' '"kind":"fault-recovered","id":"hang","n":1}'
+recorded 'a stopped agent that is asked to leave' '"kind":"fault-unfelt","id":"leave"'
+for id in kill agent flap; do recorded "$id of a node that is off" '"kind":"fault-not-fired","id":"'$id'".*matched nothing that was alive'; done
+for id in start uptime asleep; do recorded "$id of a node that is on" '"kind":"fault-not-fired","id":"'$id'".*was on already'; done
+
+# Nodes that have nothing to say to each other, and whose agents cannot be stopped; that of n1 wants no processor.
+cat >"$dir/job.yaml" <<END
+cluster: {nodes: 2, store: none}
+launcher:
+  - bash
+  - -c
+  - |
+    RANK={node} WORLD_SIZE={nodes} {worker}
+    [ -e $dir/out/*/history.jsonl ] || exit 0
+    [ {node} = 0 ] || exec $vforked <> <(:)
+    exec $vforked < <(grep -m 1 'fault-[a-z-]*","id":"last"' < <(tail -n +1 -f $dir/out/*/history.jsonl))
+job: {run: [echo, begun]}
+timeline:
+  - {id: hang, when: {log: '/ready/'}, fault: agent-hang, on: n0, for: 20ms}
+  - {id: steal, when: {after: hang, plus: 50ms}, fault: node-cpu-steal, on: n1, for: 100ms}
+  - {id: cut, when: {after: steal}, fault: net-partition, on: n0, for: 50ms}
+  - {id: off, when: {after: steal, plus: 150ms}, fault: node-poweroff, on: n1}
+  - {id: last, when: {after: off}, fault: node-freeze, on: n0, for: 20ms}
+limits: {total: 60s}
+END
+runs 'nodes that feel nothing' 2 "$dir/job.yaml"
+for id in hang steal cut off; do recorded "$id of a node that feels nothing" '"kind":"fault-unfelt","id":"'$id'"'; done
 
 # ---- too little of something ----
 

@@ -36,9 +36,17 @@ runs 'a store that cannot be read' 2 "$dir/job.yaml"
 recorded 'a store that cannot be read' '"kind":"fault-unfelt","id":"lease".*the store was not read'
 recorded 'a store that cannot be read' '"kind":"fault-unfelt","id":"past".*the store was not read'
 job 'id: cut, when: {step: 20}, fault: net-partition, with: {groups: "store|n0,n1"}, for: 1500ms' \
-    'id: lost, when: {after: cut}, fault: store-answer-lost, on: n1, for: 100ms'
-runs 'answers that nobody waits for' 2 "$dir/job.yaml"
+    'id: lost, when: {after: cut}, fault: store-answer-lost, on: n1, for: 100ms' \
+    'id: reboot, when: {after: cut, plus: 2s}, fault: node-reboot, on: store, with: {down: 300ms}' \
+    'id: freeze, when: {after: reboot}, fault: store-freeze, on: store, for: 20ms' \
+    'id: restart, when: {after: reboot}, fault: store-restart, on: store' \
+    'id: slow, when: {after: reboot}, fault: store-slow, on: store, for: 20ms' \
+    'id: kill, when: {after: reboot}, fault: store-kill, on: store'
+runs 'answers that nobody waits for, and a store that is off already' 2 "$dir/job.yaml"
 said 'answers that nobody waits for' 'no answer was lost'
+for id in freeze restart slow kill; do
+    recorded "a store that is off already: $id" '"kind":"fault-not-fired","id":"'$id'".*matched nothing that was alive'
+done
 
 # A store that is slow answers late; one that is away before it has answered once shows nothing of it, nor does one of a signal
 # that it ignores.

@@ -4,6 +4,7 @@
 # deadline: 480 s
 set -u
 cd "$(dirname "$0")/../.." || exit 1
+vforked=$(realpath "${OUT:-build/release}/tests/live/spawn_vforked") debugged=${vforked/vforked/debugged}
 . tests/live/patience.bash
 . tests/live/runs.bash
 
@@ -26,22 +27,56 @@ sed 's/region: weights, offset: 1003/region: gradients/' "$dir/flipped.yaml" >"$
 runs 'a region that nobody has announced' 2 "$dir/region.yaml"
 said 'a region that nobody has announced' 'has announced no region "gradients"'
 
-# Whoever is deaf already does not become so, and a limit that is as low already is no other. What is killed, held, slow or out
-# of descriptors cannot hide it; of a worker without a child there is none to kill.
-job() { # job FAULT SHELL
-    printf 'cluster: {nodes: 1}\njob:\n  rdzv_conf: %s\n  run: [bash, -c, "%s"]\ntimeline:\n  - {id: it, when: {step: 5}, %s}\nlimits: {total: 60s}\n' \
-        "$patient_map" "$2" "$1" >"$dir/job.yaml"
+# Five workers on which it has no effect: 0 is deaf already, and its limits are as low; 1 cannot be stopped; 2 has a debugger,
+# which leaves it to nobody else; 3 has no child; and 4 has ended. Rank 0 says when it is so with all of them.
+cat >"$dir/job.sh" <<END
+over() { grep -m 1 'fault-[a-z-]*","id":"last"' < <(tail -n +1 -f \$1/history.jsonl); }
+mkfifo \$2/{1,2,3,4} 2>/dev/null
+case \$1/\$RANK in
+*/control/*) exit 0 ;;
+*/0)
+    exec {of}< <(over \$1) {one}<\$2/1 {two}>\$2/2 {three}>\$2/3
+    read -r _ <&\$one
+    read -r four <\$2/4
+    tail --pid=\$four -s 0.02 -f /dev/null
+    trap '' USR1
+    ulimit -f 1000000 -v 1000000
+    fd=0
+    while [ -e /proc/\$\$/fd/\$fd ]; do fd=\$((fd + 1)); done
+    ulimit -S -n \$fd
+    echo gone
+    read -r -u \$of _
+    ;;
+*/1) exec $vforked < <(over \$1) >\$2/1 ;;
+*/2) exec $debugged cat \$2/2 ;;
+*/3) exec cat \$2/3 ;;
+*/4) echo \$\$ >\$2/4 ;;
+esac
+END
+entry() { # entry RANK FAULT [WITH]
+    echo "  - {id: f$((++entries)), when: {after: first}, fault: worker-$2, on: rank $1${3:+, $3}}"
 }
-job 'fault: worker-deaf, with: {signal: SIGUSR1}, on: rank 0' "trap '' USR1; exec ranktrain --steps=20"
-runs 'a worker that is deaf already' 2 "$dir/job.yaml"
-said 'a worker that is deaf already' 'ignores no signal that it did not ignore before'
-job 'fault: agent-signal, with: {signal: SIGWINCH}, on: n0' 'exec ranktrain --steps=20'
-runs 'a signal that an agent ignores' 2 "$dir/job.yaml"
-said 'a signal that an agent ignores' 'no handler for the signal, and neither ended nor stopped by it'
-job 'fault: worker-file-size, with: {bytes: 1024000000}, on: rank 0, for: 1s' 'ulimit -f 1000000; exec ranktrain --steps=20'
-runs 'a limit that is as low already' 2 "$dir/job.yaml"
-said 'a limit that is as low already' 'its limits are what they were'
-job 'fault: worker-child-kill, on: rank 0' 'exec ranktrain --steps=20'
-runs 'a child that is not there' 2 "$dir/job.yaml"
-said 'a child that is not there' 'has no child'
+{
+    printf 'cluster: {nodes: 1}\njob:\n  workers_per_node: 5\n  rdzv_conf: %s\n  run: [bash, %s, "{out}", "{shared}"]\ntimeline:\n' \
+        "$patient_map" "$dir/job.sh"
+    entries=0
+    echo '  - {id: first, when: {log: /gone/}, fault: worker-deaf, with: {signal: SIGUSR1}, on: rank 0}'
+    entry 0 file-size 'with: {bytes: 1024000000}, for: 20ms'
+    entry 0 memory 'with: {more: 1000}, for: 20ms'
+    entry 0 fds 'for: 20ms'
+    entry 1 hang 'for: 20ms'
+    entry 1 slow 'for: 50ms'
+    entry 2 exit
+    entry 2 thread-hang
+    entry 3 child-kill
+    entry 4 kill
+    echo '  - {id: agent, when: {after: first}, fault: agent-signal, with: {signal: SIGWINCH}, on: n0}'
+    echo "  - {id: last, when: {after: first, plus: 200ms}, fault: worker-signal, with: {signal: SIGCONT}, on: rank 0}"
+    echo 'limits: {total: 60s}'
+} >"$dir/job.yaml"
+runs 'workers on which it has no effect' 2 "$dir/job.yaml"
+for why in 'ignores no signal that it did not ignore before' 'its limits are what they were' 'not every thread of it was seen to stand still' \
+    'no handler for the signal, and neither ended nor stopped' 'not seen to stand still and then to run again' 'Operation not permitted' 'has no child' 'matched nothing that was alive'; do
+    recorded 'workers on which it has no effect' "$why"
+done
 exit $failed

@@ -1,6 +1,7 @@
 # runs: a scenario is run, and then asked what came of it. $dir is the script's own folder, the run is in $dir/out, and what
-# it said in $dir/said; the script ends with $failed. To be sourced at the root of the tree.
+# it said in $dir/said; the script ends with $failed. By "${as[@]}", if that is set. To be sourced at the root of the tree.
 
+. tests/live/rows.bash
 export XDG_CACHE_HOME=$TMPDIR/cache
 dir=$TMPDIR/runs
 mkdir "$dir"
@@ -12,11 +13,12 @@ fail() {
     failed=1
 }
 runs() { # runs WHAT CODE FILE [ARGUMENT...]
-    local what=$1 code=$2 rc
+    local what=$1 code=$2 rc run
     rm -rf "$dir/out"
-    timeout 60 "$BIN/rankquake" run "$3" --out "$dir/out" "${@:4}" >"$dir/said" 2>&1 </dev/null
+    timeout 60 ${as[@]+"${as[@]}"} "$BIN/rankquake" run "$3" --out "$dir/out" "${@:4}" >"$dir/said" 2>&1 </dev/null
     rc=$?
     [ $rc = 4 ] && { tail -n 1 "$dir/said"; exit 77; }
+    for run in "$dir"/out/*/; do rows_note "$run" $rc; done
     [ $rc = "$code" ] || fail "$what: exit $rc, not $code"
 }
 recorded() { # recorded WHAT PATTERN

@@ -4,9 +4,17 @@
 #include "base/str.h"
 #include "harness/run/evidence/links.h"
 
+/* The first count was asked for before the fault was in force: what was dropped earlier is not its. */
 struct drops {
-    int64_t in, out;
+    bool counted;
+    int64_t in_before, out_before, in, out;
 };
+
+/* Of a node that is on again it may be counted anew. */
+static void take(int64_t now, int64_t *before, int64_t *ret) {
+    *before = now < *before ? 0 : *before;
+    *ret = now - *before > *ret ? now - *before : *ret;
+}
 
 static void *begin(struct run_entry *a, struct bound *b) {
     return arena_new(&a->owner->engine->arena, struct drops);
@@ -18,8 +26,10 @@ static bool learn(struct run_entry *a, struct bound *b, const struct record *r) 
         return false;
     int64_t in = json_get_i64(r->fields, "dropped_in", 0);
     int64_t out = json_get_i64(r->fields, "dropped_out", 0);
-    d->in = in > d->in ? in : d->in; /* of a node that is on again it is counted anew */
-    d->out = out > d->out ? out : d->out;
+    if (!d->counted)
+        *d = (struct drops){.counted = true, .in_before = in, .out_before = out};
+    take(in, &d->in_before, &d->in);
+    take(out, &d->out_before, &d->out);
     return true;
 }
 
@@ -38,6 +48,7 @@ const struct evidence evidence_frames_dropped = {
     .what = "the wire dropped its frames",
     .absent = "no frame to it and from it was dropped",
     .by_wire = true,
+    .counts = true, /* before a node that is on again has counters that begin anew */
     .at_sockets = "the kernel dropped what came to its sockets and its peers'",
     .begin = begin,
     .learn = learn,

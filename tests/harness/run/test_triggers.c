@@ -404,6 +404,37 @@ static int done(const struct target *t, const struct fault_args *a, struct err *
     return 0;
 }
 
+static void say_node_dropped(struct stage *s, const char *node, int in, int out) {
+    struct json_writer *w = engine_record(&s->engine, SOURCE_WIRE, "wire");
+    json_put_string(w, "node", node);
+    json_put_i64(w, "dropped_in", in);
+    json_put_i64(w, "dropped_out", out);
+    engine_recorded(&s->engine);
+}
+
+static void test_frames_that_an_earlier_silence_dropped_are_no_evidence(void **state) {
+    (void)state;
+    static const struct fault dark = {.name = "dark",
+                                      .targets = TARGET_NODE,
+                                      .where = FAULT_IN_HARNESS,
+                                      .evidence = EVIDENCE(frames_dropped),
+                                      .inject = done};
+    struct stage *s = stage_new();
+    struct timeline_entry *a = stage_add(s, "d", &dark);
+    at_step(a, 5);
+    aim_at_node(a, "n1");
+    stage_begin(s);
+    start_round(s, 1, 3);
+    say_step(s, 101, 5);
+    say_node_dropped(s, "n1", 7, 9);
+    say_node_dropped(s, "n1", 8, 9);
+    assert_int_equal(count_records(s, "fault-evidence", "d"), 0);
+    say_node_dropped(s, "n1", 0, 1); /* on again, and counted anew */
+    assert_int_equal(count_records(s, "fault-evidence", "d"), 1);
+    stage_down(s);
+    stage_free(s);
+}
+
 static void test_every_kind_of_evidence_that_a_fault_names_must_come(void **state) {
     (void)state;
     static const struct fault dark = {.name = "dark",
@@ -418,13 +449,11 @@ static void test_every_kind_of_evidence_that_a_fault_names_must_come(void **stat
     stage_begin(s);
     start_round(s, 1, 3);
     say_step(s, 101, 5);
-    struct json_writer *w = engine_record(&s->engine, SOURCE_WIRE, "wire");
-    json_put_string(w, "node", "n1");
-    json_put_i64(w, "dropped_in", 3);
-    json_put_i64(w, "dropped_out", 2);
-    engine_recorded(&s->engine);
+    say_node_dropped(s, "n1", 7, 9); /* of an earlier silence */
+    say_node_dropped(s, "n1", 10, 9);
+    say_node_dropped(s, "n1", 10, 11);
     assert_int_equal(count_records(s, "fault-evidence", "d"), 0);
-    w = engine_record(&s->engine, SOURCE_HARNESS, "node-down");
+    struct json_writer *w = engine_record(&s->engine, SOURCE_HARNESS, "node-down");
     json_put_string(w, "node", "n1");
     engine_recorded(&s->engine);
     assert_int_equal(count_records(s, "fault-evidence", "d"), 1);
@@ -612,6 +641,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_cut_from_the_store_is_felt_when_the_questions_were_dropped),
         cmocka_unit_test(test_what_a_store_says_is_no_evidence_that_it_was_asked),
         cmocka_unit_test(test_a_worker_that_runs_on_is_no_evidence_of_a_hang),
+        cmocka_unit_test(test_frames_that_an_earlier_silence_dropped_are_no_evidence),
         cmocka_unit_test(test_every_kind_of_evidence_that_a_fault_names_must_come),
         cmocka_unit_test(test_frames_that_were_dropped_are_no_evidence_of_a_delay),
         cmocka_unit_test(test_an_end_of_another_kind_is_no_evidence),
