@@ -10,7 +10,7 @@ command -v python3 >/dev/null || { echo 'python3 is missing, which asks for name
 
 # Rank 1 tells the harness that it is about to ask, and is held until the fault of that question is in force, or over.
 cat >"$dir/ask.py" <<EOF
-import os, socket, sys
+import os, shutil, socket, subprocess, sys
 sys.path.insert(0, '$PWD/scenarios/jobs')
 import rankquake
 def ask():
@@ -20,10 +20,13 @@ def ask():
         return {socket.EAI_AGAIN: 'again', socket.EAI_NONAME: 'no name'}.get(e.errno, str(e))
 if os.environ['RANK'] == '1':
     q = rankquake.Client()
-    for n in range(1, 10):
+    for n in range(1, 11):
         q.event('other', said='asks', n=n)
         if n < 9:
             print('asked', ask(), flush=True)
+        if n == 3 and shutil.which('busybox'): # linked statically: it asks by itself, without the C library's resolver
+            said = subprocess.run(['busybox', 'nslookup', 'store'], stdout=subprocess.PIPE).stdout
+            print('static', b'198.18.0.77' in said, flush=True)
         if n == 8:
             print('back', socket.gethostbyaddr('198.18.0.2')[0], flush=True)
 EOF
@@ -33,13 +36,14 @@ EOF
     printf '  - {id: %s, when: {event: other, nth: %d}, fault: net-dns-%s, on: node of rank 1}\n  - {id: %s-over, when: {event: other, nth: %d}, heal: %s}\n' \
         failed 1 fail failed 2 failed wrong 3 'wrong, with: {address: 198.18.0.77}' wrong 4 wrong \
         silent 5 'fail, with: {answer: none}' silent 6 silent unknown 7 'fail, with: {answer: nxdomain, names: store}' unknown 8 unknown \
-        idle 9 wrong idle 9 idle quiet 9 fail quiet 9 quiet
-} | grep -v 'id: idle-over\|id: quiet-over' >"$dir/names.yaml"
+        idle 9 wrong idle 10 idle quiet 10 fail quiet 10 quiet
+} | grep -v 'id: quiet-over' >"$dir/names.yaml"
 runs 'names that are not found' 2 "$dir/names.yaml" --pcap
 printed=$(grep -rh '^asked\|^back' "$dir"/out/*/logs | tr '\n' ' ')
 right=198.18.0.2
 want="again $right 198.18.0.77 $right again $right no name $right back store "
 [ "${printed//asked /}" = "$want" ] || fail "names that are not found: $printed"
+! grep -rhq '^static False' "$dir"/out/*/logs || fail 'a static program was told the right address'
 for id in failed wrong silent unknown; do
     recorded "names: $id" '"source":"wire","kind":"fault-evidence","id":"'$id'".*"count":[1-9]'
     recorded "names: $id" '"kind":"fault-recovered","id":"'$id'"'
@@ -83,6 +87,11 @@ asked=$(basename "$(dirname "$asked")")
 python3 "$dir/frames.py" "$dir"/out/*/pcap/"$asked.pcapng" || fail 'the frames of the node that asked'
 if command -v tcpdump >/dev/null; then
     tcpdump -r "$dir"/out/*/pcap/"$asked.pcapng" 2>/dev/null | grep -q 'A? store' || fail 'tcpdump does not read its frames'
+fi
+if command -v tshark >/dev/null; then
+    marked() { tshark -r "$dir"/out/*/pcap/"$asked.pcapng" -Y "$1" 2>/dev/null | wc -l; }
+    [ "$(marked 'frame.comment contains "fault: a wrong address"')" -gt 0 ] || fail 'tshark sees no comment'
+    [ "$(marked _ws.malformed)" = 0 ] || fail 'tshark calls a frame malformed'
 fi
 
 "$BIN/rankquake" run scenarios/network/names-lost.yaml --isolation processes --out "$dir/none" >"$dir/said" 2>&1
