@@ -25,7 +25,7 @@ job:
 timeline:
   - {id: process, when: {step: 5},  fault: worker-slow, on: rank 0, for: 100ms}
   - {id: node,    when: {step: 20}, fault: node-freeze, on: n1, for: 100ms}
-  - {id: network, when: {step: 25}, fault: $network, on: n1, for: 300ms}
+  - {id: network, when: {step: 25}, fault: $network, on: n1, for: 1500ms}
   - {id: store,   when: {step: 40}, fault: store-freeze, on: store, for: 100ms}
   - {id: past,    when: {step: 45}, fault: store-compact, on: store}
   - {id: clock,   when: {step: 50}, fault: clock-jump, with: {by: -1h}, on: n1}
