@@ -31,6 +31,7 @@ def believes():
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 300)
         connection.send(b"x")
         say(f"{kind}: learns by {ends_with(connection)}")
+        listener.accept()[0].close()
 
 
 def forgets():
@@ -39,6 +40,8 @@ def forgets():
         say(f"{kind}: connected")
         say(f"{kind}: forgets by {ends_with(connection)}")
         connect().close()
+        connect().recv(1)  # until the other has learnt of it
+        say(f"{kind}: is over")
 
 
 def connect():  # the other may not listen yet

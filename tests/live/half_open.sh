@@ -33,7 +33,7 @@ job:
   rdzv_conf: $patient_map
   run: [python3, $PWD/tests/live/half_open.py, "{out}"]
 timeline:
-  - {id: told, when: {log: '/^told: connected/'}, fault: net-half-open, with: {planes: data}, on: node of rank 1}
+  - {id: told, when: {log: '/^told: connected/'}, fault: net-half-open, with: {planes: data}, on: node of rank 1, until: {log: '/^told: is over/'}}
   - {id: untold, when: {log: '/^untold: connected/'}, fault: net-half-open, with: {planes: data, quiet: "true"}, on: node of rank 1}
 limits: {total: 60s}
 EOF

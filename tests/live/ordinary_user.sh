@@ -21,11 +21,12 @@ for isolation in namespaces processes; do
 cluster: {nodes: 2}
 job:
   rdzv_conf: $patient_map
-  run: [ranktrain, --steps=60, --compute-ms=2, --collective-timeout=30]
+  run: [ranktrain, --steps=60, --compute-ms=5, --collective-timeout=30]
 timeline:
-  - {id: process, when: {step: 5},  fault: worker-slow, on: rank 0, for: 100ms}
+  - {id: process, when: {step: 5},  fault: worker-slow, with: {share: 30%}, on: rank 0}
   - {id: node,    when: {step: 20}, fault: node-freeze, on: n1, for: 100ms}
   - {id: network, when: {step: 25}, fault: $network, on: n1, for: 1500ms}
+  - {id: fast,    when: {step: 35}, heal: process} # some looks must find it standing still, and some not
   - {id: store,   when: {step: 40}, fault: store-freeze, on: store, for: 100ms}
   - {id: past,    when: {step: 45}, fault: store-compact, on: store}
   - {id: clock,   when: {step: 50}, fault: clock-jump, with: {by: -1h}, on: n1}
