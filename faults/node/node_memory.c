@@ -9,8 +9,9 @@
 #include <unistd.h>
 
 static int read_bytes(const struct fault_args *a, int64_t *ret, struct err *err) {
-    int r = fault_count(a, "more", "4", 1, 1 << 20, ret, err);
-    *ret <<= 20;
+    int64_t mib = 0;
+    int r = fault_count(a, "more", "4", 1, 1 << 20, &mib, err);
+    *ret = mib << 20;
     return r;
 }
 

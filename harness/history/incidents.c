@@ -80,6 +80,11 @@ static struct incident *incident_of(struct incidents *is, const struct record *r
     return i;
 }
 
+/* Whoever writes a history may write any number. */
+static int64_t within(int64_t v, int64_t min, int64_t max, int64_t absent) {
+    return v < min || v > max ? absent : v;
+}
+
 static void read_fired(struct incident *i, const struct record *r) {
     i->fired = true;
     i->fired_ns = r->t_ns;
@@ -87,7 +92,7 @@ static void read_fired(struct incident *i, const struct record *r) {
     i->fault = record_text(r, "fault");
     i->step = record_i64(r, "step", -1);
     i->done = record_i64(r, "done", -1);
-    i->lag_ns = record_i64(r, "lag_ns", 0);
+    i->lag_ns = within(record_i64(r, "lag_ns", 0), -i->fired_ns, i->fired_ns, 0);
     i->held = json_get_bool(r->fields, "held", false);
 }
 
@@ -123,7 +128,7 @@ static void read_in_force(struct incidents *is, struct incident *i, const struct
     struct incident_target *v = arena_array(&is->arena, struct incident_target, n ? n : 1);
     i->in_force = true;
     i->force_seq = r->seq;
-    i->leave_signal = (int)record_i64(r, "signal", SIGTERM);
+    i->leave_signal = (int)within(record_i64(r, "signal", SIGTERM), 1, SIGRTMAX, SIGTERM);
     i->t0_ns = record_i64(r, "t0", r->t_ns);
     if (i->t0_ns < 0 || i->t0_ns > r->t_ns)
         i->t0_ns = r->t_ns;
