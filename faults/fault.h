@@ -130,6 +130,7 @@ const struct fault *fault_find(const char *name); /* NULL: no such fault */
 const char *fault_family(const struct fault *f);
 extern const char *const fault_evidence_names[EVIDENCES_N]; /* as in faults/evidence.h */
 extern const struct fault *const faults[];                  /* alphabetical, NULL-ended */
+extern const size_t faults_n;                               /* without the NULL */
 const char *fault_arg(const struct fault_args *a, const char *key, const char *absent);
 /* The argument "signal" as a number, or -EINVAL. */
 int fault_signal(const struct fault_args *a, int absent, struct err *err);

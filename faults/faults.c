@@ -14,6 +14,7 @@ const struct fault *const faults[] = {
 #include "faults/faults.h"
 #undef X
     NULL};
+const size_t faults_n = sizeof(faults) / sizeof(*faults) - 1;
 
 const struct fault *fault_find(const char *name) {
     for (size_t i = 0; faults[i]; i++)

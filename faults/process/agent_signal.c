@@ -1,10 +1,10 @@
 /* Sends an agent a signal that it may handle or ignore. */
 #include "faults/arguments.h"
+#include "faults/sending.h"
 
 #include <signal.h>
-#include <sys/wait.h>
 
-static int check(const struct fault_args *a, struct err *err) {
+static int read_signal(const struct fault_args *a, struct err *err) {
     return fault_program_signal(a, SIGHUP, "agent-hang", err);
 }
 
@@ -14,19 +14,11 @@ static bool asks_to_leave(int signo) {
 }
 
 static void course(const struct fault_args *a, struct fault_course *ret) {
-    if (asks_to_leave(check(a, NULL)))
+    if (asks_to_leave(read_signal(a, NULL)))
         ret->effects = EFFECT_ASKS_TO_LEAVE | EFFECT_LOUD;
 }
 
-static int status(const struct fault_args *a) {
-    int signo = check(a, NULL);
-    return signo < 0 ? -1 : W_EXITCODE(0, signo);
-}
-
-static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
-    int signo = check(a, err);
-    return signo < 0 ? signo : target_signal(t, signo, err);
-}
+FAULT_SENDS(read_signal)
 
 const struct fault fault_agent_signal = {
     .name = "agent-signal",

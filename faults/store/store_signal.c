@@ -1,22 +1,14 @@
 /* Sends a program that serves the store a signal that it may handle or ignore. */
 #include "faults/arguments.h"
+#include "faults/sending.h"
 
 #include <signal.h>
-#include <sys/wait.h>
 
-static int check(const struct fault_args *a, struct err *err) {
+static int read_signal(const struct fault_args *a, struct err *err) {
     return fault_program_signal(a, SIGTERM, "store-freeze", err);
 }
 
-static int status(const struct fault_args *a) {
-    int signo = check(a, NULL);
-    return signo < 0 ? -1 : W_EXITCODE(0, signo);
-}
-
-static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
-    int signo = check(a, err);
-    return signo < 0 ? signo : target_signal(t, signo, err);
-}
+FAULT_SENDS(read_signal)
 
 const struct fault fault_store_signal = {
     .name = "store-signal",

@@ -51,10 +51,7 @@ static bool has_etcd(void) {
 }
 
 static void make_all(struct trying_all *y, const bool *wanted) {
-    size_t faults_n = 0;
     bool etcd = has_etcd();
-    while (faults[faults_n])
-        faults_n++;
     y->t->outcomes = arena_array(y->arena, struct trial_outcome, faults_n);
     y->v = arena_array(y->arena, struct one, TRIALS_OF_FAULT * faults_n);
     y->jobs = arena_array(y->arena, struct job, TRIALS_OF_FAULT * faults_n);

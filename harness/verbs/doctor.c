@@ -285,11 +285,8 @@ static void print_rest(const struct examination *x, bool runs) {
 
 /* What is to be expected of each by the answers, and where that is asked for, what came of it. */
 static int look_at_faults(struct examination *x) {
-    size_t n = 0;
-    while (faults[n])
-        n++;
-    x->outlooks = arena_array(&x->trials.trials.arena, struct outlook, n);
-    for (size_t i = 0; i < n; i++)
+    x->outlooks = arena_array(&x->trials.trials.arena, struct outlook, faults_n);
+    for (size_t i = 0; i < faults_n; i++)
         x->outlooks[i] = outlook_of(faults[i], x->answers);
     return x->trials.wanted ? doctor_trials_run(&x->trials, x->outlooks, !x->quiet) : 0;
 }

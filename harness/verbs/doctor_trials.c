@@ -20,10 +20,7 @@ static bool want(struct doctor_trials *d, const char *word) {
 static int read_faults(const struct arguments *a, struct doctor_trials *d, const char *text) {
     struct arena *m = &d->trials.arena;
     const char *near;
-    size_t n = 0;
-    while (faults[n])
-        n++;
-    d->wanted = arena_array(m, bool, n);
+    d->wanted = arena_array(m, bool, faults_n);
     for (char **word = str_split(m, text, ',', NULL); *word; word++)
         if (!want(d, *word)) {
             near = str_nearest(*word, fault_names());

@@ -93,10 +93,7 @@ void trying_saving(struct trying *t) {
 }
 
 int trying_also(struct trying *t, const char *const *also) {
-    size_t most = GENERATE_FAULTS + 1;
-    for (size_t i = 0; faults[i]; i++)
-        most++;
-    t->faults = arena_array(&t->arena, struct generate_fault, most);
+    t->faults = arena_array(&t->arena, struct generate_fault, GENERATE_FAULTS + 1 + faults_n);
     for (t->n = 0; t->n < GENERATE_FAULTS; t->n++)
         t->faults[t->n] = generate_faults[t->n];
     for (; *also; also++)
