@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <linux/sock_diag.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -51,6 +53,15 @@ uint32_t socket_drops(int fd) {
     uint32_t info[SK_MEMINFO_VARS] = {0};
     socklen_t len = sizeof(info);
     return getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len) == 0 ? info[SK_MEMINFO_DROPS] : 0;
+}
+
+int64_t socket_taken_in(int fd) {
+    struct tcp_info info = {0};
+    socklen_t len = sizeof(info);
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
+        len < offsetof(struct tcp_info, tcpi_segs_in) + sizeof(info.tcpi_segs_in))
+        return -ENOTSUP;
+    return info.tcpi_segs_in;
 }
 
 /* ---- the trial ---- */

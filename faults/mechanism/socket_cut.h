@@ -21,6 +21,9 @@ int socket_silence(int fd, bool on);
 void socket_mend(int fd);
 /* How many packets the kernel has dropped at this socket; 0 also when it does not tell. */
 uint32_t socket_drops(int fd);
+/* How many segments a connection has taken in, those without data too; what is dropped here is not
+ * among them. -ENOTSUP: it is no connection, or the kernel does not tell. */
+int64_t socket_taken_in(int fd);
 
 /* Tries all of it on a child. 0, or -ENOTSUP with the reason and what would fix it. */
 int socket_cut_check(struct err *err);

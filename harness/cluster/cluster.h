@@ -32,7 +32,8 @@ struct wire_counters { /* of one node's port; in: towards the node */
     uint64_t frames_in, bytes_in, frames_out, bytes_out, dropped_in, dropped_out;
     uint64_t data_bytes_out; /* TCP payload of ports that are neither the store's nor listening on a
                                 MASTER_PORT told by wire_bootstrap_port; retransmissions included */
-    bool at_sockets; /* counted by the kernel at the nodes' own sockets: only what was dropped */
+    bool at_sockets; /* counted by the kernel at the nodes' own sockets: only what was dropped at
+                        those that are cut, and what came to them all the same */
     uint64_t lost;   /* by the wire itself, because it was too slow: a sick harness */
     uint64_t cut_to[CLUSTER_NODES_MAX]; /* frames from this node, dropped by a partition; by the
                                            receiver's place in cluster_nodes */

@@ -21,7 +21,8 @@ struct held {
     int fd, from, to; /* of node `to`, which hears nothing from node `from`; -1: from anybody */
     unsigned plane;
     uint64_t inode;
-    uint32_t before; /* dropped when it was taken */
+    uint32_t before;  /* dropped when it was taken */
+    int64_t heard_by; /* segments taken in when it was silent, or a -errno */
 };
 
 /* Counters as they were when somebody asked for them. */
@@ -35,7 +36,9 @@ struct cut {
     struct list held, answers;
     struct loop_source *on_answer;
     unsigned char bootstrap[65536 / 8];
-    uint64_t closed[CLUSTER_NODES_MAX][CLUSTER_NODES_MAX]; /* counted at sockets that are let go */
+    /* counted at sockets that are let go, by sender and receiver: dropped, and passed by plane */
+    uint64_t closed[CLUSTER_NODES_MAX][CLUSTER_NODES_MAX];
+    uint64_t passed[PLANES_N][CLUSTER_NODES_MAX][CLUSTER_NODES_MAX];
 };
 
 /* ---- who hears whom ---- */
@@ -87,9 +90,24 @@ void cut_bootstrap(struct cluster *c, uint16_t port) {
 
 /* ---- what is held ---- */
 
+static bool is_between_nodes(const struct held *h) {
+    return h->from >= 0 && h->from < CLUSTER_NODES_MAX && h->to < CLUSTER_NODES_MAX;
+}
+
+/* What has come to a silent socket all the same. Of one that does not tell it is not known that
+ * nothing has. */
+static uint64_t passed_at(const struct held *h) {
+    int64_t now = socket_taken_in(h->fd);
+    return now < 0 || h->heard_by < 0 ? 1 : (uint64_t)(now - h->heard_by);
+}
+
 static void add_up(struct cut *k, const struct held *h) {
-    if (h->from >= 0 && h->from < CLUSTER_NODES_MAX && h->to < CLUSTER_NODES_MAX)
-        k->closed[h->from][h->to] += socket_drops(h->fd) - h->before;
+    if (!is_between_nodes(h))
+        return;
+    k->closed[h->from][h->to] += socket_drops(h->fd) - h->before;
+    for (int i = 0; i < PLANES_N; i++)
+        if (h->plane >> i & 1)
+            k->passed[i][h->from][h->to] += passed_at(h);
 }
 
 static void let_go(struct cut *k, struct held *h, bool heal) {
@@ -121,7 +139,9 @@ static int hold(struct cut *k, pid_t pid, int number, const struct held *like) {
     h->inode = fstat(fd, &st) == 0 ? st.st_ino : like->inode;
     h->before = socket_drops(fd);
     list_append(&k->held, &h->link);
-    return socket_silence(fd, true);
+    r = socket_silence(fd, true);
+    h->heard_by = socket_taken_in(fd);
+    return r;
 }
 
 /* It was closed meanwhile, or is nothing that frames come to: connect itself fails. */
@@ -214,6 +234,19 @@ static void count_pair(struct wire_counters *v, size_t from, size_t to, uint64_t
     v[to].dropped_in += packets;
 }
 
+static void count_held(struct wire_counters *v, const struct held *h) {
+    count_pair(v, (size_t)h->from, (size_t)h->to, socket_drops(h->fd) - h->before);
+    for (int i = 0; i < PLANES_N; i++)
+        if (h->plane >> i & 1)
+            v[h->from].passed_to[i][h->to] += passed_at(h);
+}
+
+static void count_closed(const struct cut *k, struct wire_counters *v, size_t from, size_t to) {
+    count_pair(v, from, to, k->closed[from][to]);
+    for (int i = 0; i < PLANES_N; i++)
+        v[from].passed_to[i][to] += k->passed[i][from][to];
+}
+
 void cut_count(struct cut *k) {
     size_t n = k->cluster->nodes_n;
     struct cut_answer *a = mem_alloc(1, sizeof(*a) + n * sizeof(a->v[0]));
@@ -221,11 +254,11 @@ void cut_count(struct cut *k) {
         a->v[i].at_sockets = true;
     for (size_t from = 0; from < n && from < CLUSTER_NODES_MAX; from++)
         for (size_t to = 0; to < n && to < CLUSTER_NODES_MAX; to++)
-            count_pair(a->v, from, to, k->closed[from][to]);
+            count_closed(k, a->v, from, to);
     list_each(it, &k->held) {
         const struct held *h = list_entry(it, struct held, link);
-        if (h->from >= 0 && h->from < CLUSTER_NODES_MAX && h->to < CLUSTER_NODES_MAX)
-            count_pair(a->v, (size_t)h->from, (size_t)h->to, socket_drops(h->fd) - h->before);
+        if (is_between_nodes(h))
+            count_held(a->v, h);
     }
     list_append(&k->answers, &a->link);
     loop_timer_at(k->on_answer, 0);

@@ -46,13 +46,22 @@ static bool has_any(const uint64_t frames[CLUSTER_NODES_MAX]) {
     return false;
 }
 
-/* Where nodes have no wire the kernel counts at their sockets, and only what it dropped. */
+static void put_passed(struct engine *e, struct json_writer *w, const struct wire_counters *c) {
+    json_object(w, "passed_to");
+    for (size_t i = 0; i < PLANES_N; i++)
+        if (has_any(c->passed_to[i]))
+            put_frames(e, w, plane_names[i], c->passed_to[i]);
+    json_end_object(w);
+}
+
+/* Where nodes have no wire the kernel counts at their sockets, and only at those that are cut. */
 static void record_drops(struct engine *e, struct node *n, const struct wire_counters *c) {
     struct json_writer *w = engine_record(e, SOURCE_KERNEL, "socket-drops");
     json_put_string(w, "node", node_plan(n)->name);
     json_put_i64(w, "dropped_in", (int64_t)c->dropped_in);
     json_put_i64(w, "dropped_out", (int64_t)c->dropped_out);
     put_frames(e, w, "cut_to", c->cut_to);
+    put_passed(e, w, c);
     engine_recorded(e);
 }
 
@@ -73,11 +82,7 @@ void counting_counters(void *arg, struct node *n, const struct wire_counters *c)
     json_put_i64(w, "data_bytes_out", (int64_t)c->data_bytes_out);
     json_put_i64(w, "lost", (int64_t)c->lost);
     put_frames(e, w, "cut_to", c->cut_to);
-    json_object(w, "passed_to");
-    for (size_t i = 0; i < PLANES_N; i++)
-        if (has_any(c->passed_to[i]))
-            put_frames(e, w, plane_names[i], c->passed_to[i]);
-    json_end_object(w);
+    put_passed(e, w, c);
     put_frames(e, w, "bytes_to", c->bytes_to);
     for (size_t i = 0; i < DEEDS_N; i++)
         if (has_any(c->done_to[i]))

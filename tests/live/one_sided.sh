@@ -61,4 +61,39 @@ recorded 'who only answers' '"source":"wire","kind":"fault-evidence","id":"cut".
 # One way of it is open: then answers would come, if there were questions.
 sed 's/planes: data/planes: data, direction: to/' "$dir/ask.yaml" >"$dir/answers.yaml"
 runs 'answers that are lost' 0 "$dir/answers.yaml"
+
+# The same over a connection, on nodes that are processes: the kernel counts at the sockets what comes and what it drops.
+cat >"$dir/connected.py" <<EOF
+import os, socket, sys
+sys.path.insert(0, '$PWD/scenarios/jobs')
+import rankquake
+rank, out = int(os.environ['RANK']), sys.argv[1]
+told = out + '/port'
+try:
+    os.mkfifo(told)
+except FileExistsError:
+    pass
+if rank == 0:
+    s = socket.create_server(('', 0))
+    with open(told, 'w') as f:
+        f.write(str(s.getsockname()[1]))
+    s = s.accept()[0]
+    while True:
+        said = s.recv(1)
+        s.sendall(said)
+        if said == b'z':
+            sys.exit(0)
+with open(told) as f:
+    s = socket.create_connection((os.environ['MASTER_ADDR'], int(f.read())))
+q = rankquake.Client()
+for n in range(30):
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1) # acknowledges now: an answer that is acknowledged late is sent again
+    q.event('other', said='asks', n=n)
+    s.sendall(b'z' if n == 29 else b'a')
+    if not s.recv(1):
+        sys.exit('no answer')
+EOF
+sed "s,ask.py,connected.py,; /^cluster:/s/2/2, isolation: processes/" "$dir/ask.yaml" >"$dir/connected.yaml"
+runs 'who only answers, over a connection' 0 "$dir/connected.yaml"
+recorded 'who only answers, over a connection' '"source":"kernel","kind":"fault-evidence","id":"cut".*"fewest":0'
 exit $failed
