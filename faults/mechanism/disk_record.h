@@ -1,0 +1,82 @@
+/* disk_record: what programs did to one directory, in the order in which it took effect, with the
+ * bytes. Who watches the directory (a FUSE disk, or their system calls) writes it; harness/crash
+ * reads it and works out what a disk could hold after a death at any point.
+ *
+ * On disk: PATH is a line of JSON per operation (the names of enum disk_deed in lower case; `at`
+ * and `size` of a write say where its bytes are), PATH.bytes all bytes one after the other. Both
+ * grow at their ends alone, so a reader may follow a writer. What the directory held before is
+ * told first, as DISK_HAD, whole. Versioned: the first line is {"record": 1}. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum disk_deed {
+    DISK_HAD,       /* it was there at the beginning: file, path, its mode and all bytes; durable */
+    DISK_CREATE,    /* a new regular file, empty */
+    DISK_MKDIR,     /* a new directory; file is its number too */
+    DISK_SYMLINK,   /* `to` is what it says */
+    DISK_LINK,      /* `to` is one more name of path */
+    DISK_RENAME,    /* path became `to`; what `to` named before has lost that name */
+    DISK_EXCHANGE,  /* path and `to` have exchanged their names */
+    DISK_UNLINK,    /* of a file or a link */
+    DISK_RMDIR,
+    DISK_WRITE,     /* bytes at offset (an append's is resolved); a mapping's pages as they came */
+    DISK_TRUNCATE,  /* the size is offset now, by ftruncate or O_TRUNC */
+    DISK_ALLOCATE,  /* fallocate: offset, size; mode in `mode` */
+    DISK_SYNC,      /* fsync of a file, or of a directory: then path is its */
+    DISK_SYNC_DATA, /* fdatasync */
+    DISK_SYNC_ALL,  /* sync, syncfs */
+    DISK_OPEN,      /* to write; changes nothing */
+    DISK_CLOSE,     /* of a descriptor that was open to write; changes nothing */
+    DISK_MARK,      /* the job told something (path: what, as "checkpoint-write 20") or a worker
+                       waited for others (path: "barrier"); changes nothing */
+    DISK_DEEDS_N
+};
+extern const char *const disk_deed_names[DISK_DEEDS_N];
+
+/* Done: one that failed changes nothing and is not recorded. Paths are relative to the directory,
+ * "" is itself, and are those of that time; `file` stays the same over renames and links, and no
+ * number is used twice. */
+struct disk_operation {
+    enum disk_deed deed;
+    bool directory; /* of DISK_HAD, DISK_SYNC, DISK_RENAME: it is about a directory */
+    uint64_t file;
+    const char *path, *to;
+    unsigned mode; /* permissions of what is made; of DISK_ALLOCATE its flags */
+    uint64_t offset, size;
+    const unsigned char *bytes; /* of DISK_HAD and DISK_WRITE: size of them */
+    int64_t t_ns;               /* CLOCK_MONOTONIC, of the host */
+    int pid;                    /* whose process it was, as the host numbers it; 0: not known */
+    int rank;                   /* its RANK; -1: it has none, or it is not known */
+    const char *node;           /* of a cluster; "" where there is none */
+};
+
+struct disk_record {
+    const struct disk_operation *v;
+    size_t n;
+    uint64_t bytes; /* of all writes */
+};
+
+/* ---- writing: one writer, by whom the order is given ---- */
+
+struct disk_recorder;
+
+/* max_bytes bounds what is kept of writes (0: 1 GiB); past it nothing more is recorded and
+ * disk_recorder_full is true. 0 or a -errno. */
+int disk_recorder_open(struct disk_recorder **ret, const char *path, uint64_t max_bytes,
+                       struct err *err);
+void disk_recorder_add(struct disk_recorder *r, const struct disk_operation *o);
+bool disk_recorder_full(const struct disk_recorder *r);
+/* What could not be written, or is full, is said here. NULL is closed too. */
+int disk_recorder_close(struct disk_recorder *r, struct err *err);
+
+/* ---- reading ---- */
+
+/* All of it, the bytes mapped or in the arena. -EINVAL names the line. */
+int disk_record_load(const char *path, struct arena *arena, struct disk_record *ret,
+                     struct err *err);
