@@ -4,8 +4,10 @@
  *
  * On disk: PATH is a line of JSON per operation (the names of enum disk_deed in lower case; `at`
  * and `size` of a write say where its bytes are), PATH.bytes all bytes one after the other. Both
- * grow at their ends alone, so a reader may follow a writer. What the directory held before is
- * told first, as DISK_HAD, whole. Versioned: the first line is {"record": 1}. */
+ * grow at their ends alone, the bytes first, so a reader may follow a writer: a last line without
+ * its end is not there yet. What the directory held before is told first, as DISK_HAD, whole.
+ * Versioned: the first line is {"record": 1}. What is none, 0 or false is left out, of rank -1;
+ * a name that is no UTF-8 stands as "path64" or "to64", in base64. */
 #pragma once
 
 #include "base/arena.h"
@@ -16,14 +18,15 @@
 #include <stdint.h>
 
 enum disk_deed {
-    DISK_HAD,       /* it was there at the beginning: file, path, its mode and all bytes; durable */
-    DISK_CREATE,    /* a new regular file, empty */
-    DISK_MKDIR,     /* a new directory; file is its number too */
-    DISK_SYMLINK,   /* `to` is what it says */
-    DISK_LINK,      /* `to` is one more name of path */
-    DISK_RENAME,    /* path became `to`; what `to` named before has lost that name */
-    DISK_EXCHANGE,  /* path and `to` have exchanged their names */
-    DISK_UNLINK,    /* of a file or a link */
+    DISK_HAD,      /* it was there at the beginning: file, path, its mode and all bytes; durable.
+                       A link says `to`; a second one of a number is one more name, without bytes */
+    DISK_CREATE,   /* a new regular file, empty */
+    DISK_MKDIR,    /* a new directory; file is its number too */
+    DISK_SYMLINK,  /* `to` is what it says */
+    DISK_LINK,     /* `to` is one more name of path */
+    DISK_RENAME,   /* path became `to`; what `to` named before has lost that name */
+    DISK_EXCHANGE, /* path and `to` have exchanged their names */
+    DISK_UNLINK,   /* of a file or a link */
     DISK_RMDIR,
     DISK_WRITE,     /* bytes at offset (an append's is resolved); a mapping's pages as they came */
     DISK_TRUNCATE,  /* the size is offset now, by ftruncate or O_TRUNC */
@@ -60,23 +63,26 @@ struct disk_record {
     const struct disk_operation *v;
     size_t n;
     uint64_t bytes; /* of all writes */
+    uint64_t full;  /* 0, or the bound at which the record ends before the job did */
 };
 
 /* ---- writing: one writer, by whom the order is given ---- */
 
 struct disk_recorder;
 
-/* max_bytes bounds what is kept of writes (0: 1 GiB); past it nothing more is recorded and
- * disk_recorder_full is true. 0 or a -errno. */
+/* What is at path is written over. max_bytes bounds what is kept of writes and of what was there
+ * (0: 1 GiB); past it nothing more is recorded and disk_recorder_full is true: also where the disk
+ * that holds the record is full. 0 or a -errno. */
 int disk_recorder_open(struct disk_recorder **ret, const char *path, uint64_t max_bytes,
                        struct err *err);
 void disk_recorder_add(struct disk_recorder *r, const struct disk_operation *o);
 bool disk_recorder_full(const struct disk_recorder *r);
-/* What could not be written, or is full, is said here. NULL is closed too. */
+/* What could not be written, or is full (-EFBIG), is said here. NULL is closed too. */
 int disk_recorder_close(struct disk_recorder *r, struct err *err);
 
 /* ---- reading ---- */
 
-/* All of it, the bytes mapped or in the arena. -EINVAL names the line. */
+/* All of it; the bytes stay mapped until the process ends. No path of it leads out of the
+ * directory. -EINVAL names the line, -EFBIG: more than 512 MiB of lines. */
 int disk_record_load(const char *path, struct arena *arena, struct disk_record *ret,
                      struct err *err);
