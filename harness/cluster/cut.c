@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/sys/clock.h"
 #include "base/sys/file.h"
 #include "faults/mechanism/socket_cut.h"
 #include "faults/mechanism/wire_rules.h"
@@ -34,7 +35,7 @@ struct cut_answer {
 struct cut {
     struct cluster *cluster;
     struct list held, answers;
-    struct loop_source *on_answer;
+    struct loop_source *on_answer, *on_flap;
     unsigned char bootstrap[65536 / 8];
     /* counted at sockets that are let go, by sender and receiver: dropped, and passed by plane */
     uint64_t closed[CLUSTER_NODES_MAX][CLUSTER_NODES_MAX];
@@ -47,6 +48,20 @@ static bool is_silent(const struct cut *k, int i) {
     return i >= 0 && k->cluster->nodes[i]->silent;
 }
 
+/* A network that goes away again and again is away first thing in each period. */
+static int64_t flap_phase_ns(const struct partition *p) {
+    return (clock_monotonic_ns() - p->since_ns) % p->how.flap_period_ns;
+}
+
+static bool is_down(const struct partition *p) {
+    return !p->how.flap_period_ns || flap_phase_ns(p) < p->how.flap_down_ns;
+}
+
+static int64_t flap_left_ns(const struct partition *p) {
+    int64_t phase = flap_phase_ns(p);
+    return (phase < p->how.flap_down_ns ? p->how.flap_down_ns : p->how.flap_period_ns) - phase;
+}
+
 static bool is_closed(const struct cut *k, int from, int to, unsigned plane) {
     if (from == to)
         return false;
@@ -56,7 +71,7 @@ static bool is_closed(const struct cut *k, int from, int to, unsigned plane) {
         return false;
     list_each(it, &k->cluster->partitions) {
         const struct partition *p = list_entry(it, struct partition, link);
-        if (p->how.planes & plane && impairment_is_between(&p->how, p->group[from], p->group[to]))
+        if (p->how.planes & plane && is_down(p) && impairment_is_between(&p->how, p->group[from], p->group[to]))
             return true;
     }
     return false;
@@ -173,9 +188,23 @@ static int look_at(struct cut *k, const struct census *all, const struct census_
                                                            : 0;
 }
 
+static void expect_flap(struct cut *k) {
+    int64_t left = INT64_MAX;
+    list_each(it, &k->cluster->partitions) {
+        const struct partition *p = list_entry(it, struct partition, link);
+        if (p->how.flap_period_ns && flap_left_ns(p) < left)
+            left = flap_left_ns(p);
+    }
+    if (left == INT64_MAX)
+        loop_timer_off(k->on_flap);
+    else
+        loop_timer_at(k->on_flap, clock_monotonic_ns() + left);
+}
+
 int cut_apply(struct cluster *c, struct err *err) {
     struct cut *k = c->cut;
     int r = 0;
+    expect_flap(k);
     list_each_safe(it, next, &k->held) {
         struct held *h = list_entry(it, struct held, link);
         if (!is_closed(k, h->from, h->to, h->plane))
@@ -287,6 +316,13 @@ static void on_answer(void *arg, int64_t now_ns) {
     }
 }
 
+static void on_flap(void *arg, int64_t now_ns) {
+    struct cut *k = arg;
+    struct err err;
+    if (cut_apply(k->cluster, &err) != 0)
+        cluster_failed(k->cluster, &err);
+}
+
 /* ---- its life ---- */
 
 struct cut *cut_new(struct cluster *c) {
@@ -295,6 +331,7 @@ struct cut *cut_new(struct cluster *c) {
     list_init(&k->held);
     list_init(&k->answers);
     k->on_answer = loop_timer(c->loop, on_answer, k);
+    k->on_flap = loop_timer(c->loop, on_flap, k);
     return k;
 }
 
@@ -307,6 +344,7 @@ struct cut *cut_free(struct cut *k) {
         free(list_entry(at, struct cut_answer, link));
     }
     loop_source_free(k->on_answer);
+    loop_source_free(k->on_flap);
     free(k);
     return NULL;
 }

@@ -429,9 +429,11 @@ static int op_part(void *node, const char *groups, const struct impairment *how,
 static int op_impair(void *node, const char *groups, const struct impairment *how, size_t count,
                      bool on, struct err *err) {
     const struct node *n = node;
-    if (!n->cluster->isolation->impairs)
-        return err_say(err, -ENOTSUP,
-                       "nodes that are processes have no wire on which frames could be impaired");
+    for (size_t i = 0; i < count && !n->cluster->isolation->impairs; i++)
+        if (impairment_does(&how[i]) != IMPAIRMENT_CUTS)
+            return err_say(err, -ENOTSUP,
+                           "nodes that are processes have no wire on which frames could be "
+                           "impaired; what they send each other can only be cut off");
     return partition_set(n->cluster, groups, how, count, false, on, err);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/sys/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -94,6 +95,7 @@ static int add_all(struct cluster *c, const struct partition *like, const struct
         struct partition *p = mem_new(struct partition);
         *p = *like;
         p->how = how[i];
+        p->since_ns = clock_monotonic_ns();
         p->id = ++c->partitions_made;
         list_append(&c->partitions, &p->link);
     }

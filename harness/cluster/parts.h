@@ -180,6 +180,7 @@ struct partition {
     bool cut;              /* nothing passes; else how it does */
     struct impairment how; /* of a cut only planes and direction */
     int64_t id;            /* of those in force each has another */
+    int64_t since_ns;      /* in force; by the monotonic clock */
     int group[CLUSTER_NODES_MAX];
 };
 

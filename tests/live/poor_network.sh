@@ -30,6 +30,22 @@ for isolation in namespaces processes; do
     recorded "one way, $isolation" '"kind":"fault-evidence","id":"dumb"'
 done
 
+# A network that comes and goes, cut at the sockets: were it gone for good, step 40 would never come. And one that nobody uses.
+cat >"$dir/sockets.yaml" <<EOF
+cluster: {nodes: 2, isolation: processes}
+job:
+  rdzv_conf: $patient_map
+  run: [ranktrain, --steps=60, --compute-ms=5, --collective-timeout=60]
+timeline:
+  - {id: flap, when: {step: 5}, fault: net-flap, with: {period: 300ms, down: 150ms, planes: data}, on: n1}
+  - {id: over, when: {after: flap, step: 40}, heal: flap}
+limits: {total: 60s}
+EOF
+runs 'a flapping network at the sockets' 0 "$dir/sockets.yaml"
+recorded 'a flapping network at the sockets' '"source":"kernel","kind":"fault-evidence","id":"flap"'
+sed 's/planes: data/planes: ssh/' "$dir/sockets.yaml" >"$dir/nobody.yaml"
+runs 'a flapping network that nobody uses' 2 "$dir/nobody.yaml"
+
 # What the kernel of a node says of frames whose checksum is wrong; where it was mended it says nothing.
 cat >"$dir/corrupted.yaml" <<EOF
 cluster: {nodes: 2}
