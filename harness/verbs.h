@@ -15,6 +15,7 @@
     X(cgroups)                                                                                     \
     X(clean)                                                                                       \
     X(compare)                                                                                     \
+    X(disk)                                                                                        \
     X(doctor)                                                                                      \
     X(enter)                                                                                       \
     X(explain)                                                                                     \

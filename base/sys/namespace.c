@@ -54,9 +54,8 @@ bool namespace_needs_no_user(void) {
     return has_capability(CAP_SYS_ADMIN) && has_capability(CAP_NET_ADMIN);
 }
 
-int namespace_enter(struct err *err) {
-    if (namespace_needs_no_user())
-        return 0;
+/* inside: who the caller is there. */
+static int enter_user(uid_t uid_inside, gid_t gid_inside, struct err *err) {
     char map[64];
     uid_t uid = geteuid();
     gid_t gid = getegid();
@@ -65,13 +64,21 @@ int namespace_enter(struct err *err) {
     /* Some hosts let the namespace be made and then forbid every use of it: seen here. */
     struct err why;
     int r = write_map("/proc/self/setgroups", "deny", &why);
-    snprintf(map, sizeof(map), "0 %u 1", (unsigned)uid);
+    snprintf(map, sizeof(map), "%u %u 1", (unsigned)uid_inside, (unsigned)uid);
     if (r == 0)
         r = write_map("/proc/self/uid_map", map, &why);
-    snprintf(map, sizeof(map), "0 %u 1", (unsigned)gid);
+    snprintf(map, sizeof(map), "%u %u 1", (unsigned)gid_inside, (unsigned)gid);
     if (r == 0)
         r = write_map("/proc/self/gid_map", map, &why);
     return r ? refused(r, err) : 0;
+}
+
+int namespace_enter(struct err *err) {
+    return namespace_needs_no_user() ? 0 : enter_user(0, 0, err);
+}
+
+int namespace_enter_as_oneself(struct err *err) {
+    return namespace_needs_no_user() ? 0 : enter_user(geteuid(), getegid(), err);
 }
 
 pid_t namespace_fork(int clone_flags, int *ret_pidfd, struct err *err) {

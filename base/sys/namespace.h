@@ -18,6 +18,9 @@ bool namespace_needs_no_user(void);
  * CAP_NET_ADMIN, else it moves into a user namespace of its own. The process must not have threads.
  * Returns 0 or a -errno (-EPERM, -ENOSPC: the host forbids it). */
 int namespace_enter(struct err *err);
+/* The same, but there the caller has the uid and gid that it has on the host, and all rights until
+ * it executes a program. */
+int namespace_enter_as_oneself(struct err *err);
 
 /* fork into new namespaces (CLONE_NEWPID | CLONE_NEWNET ...). Returns like fork: 0 in the child,
  * the child's pid with *ret_pidfd (close-on-exec, the caller's) in the parent, -errno on failure.

@@ -1,0 +1,54 @@
+/* disk: a directory served through the kernel's FUSE, so that all that is done to it is seen in its
+ * order, recorded (disk_record.h), and lost where it was not synced. What is written lies in the
+ * backing directory, at once, as the programs see it.
+ *
+ * The disk is served by threads of the process that opened it. It ends with that process: whoever
+ * has it mounted gets ENOTCONN from then on. */
+#pragma once
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Whether the calling process, or a child of it in namespaces of its own, can mount one: tried, and
+ * nothing is left of it. 0, or -ENOTSUP with the reason and what would allow it. */
+int disk_check(struct err *err);
+
+/* What a node's loss of power takes. */
+enum disk_losing {
+    DISK_KEEPS,       /* nothing */
+    DISK_LOSES,       /* bytes and names that no fsync came after, as of a disk of its own */
+    DISK_LOSES_BYTES, /* bytes alone, of that node: as of a file system on the network */
+};
+
+struct disk_options {
+    const char *record; /* NULL: none */
+    uint64_t max_bytes; /* of the record; 0: as disk_recorder_open has it */
+    enum disk_losing losing;
+    /* Where what could be lost is kept until it is synced; on the file system of the directory, not
+     * in it. NULL where nothing is lost. */
+    const char *held;
+};
+
+struct disk;
+
+/* dir is opened and may be mounted over from here on. What it holds is told to the record. Returns
+ * 0 or a -errno. */
+int disk_open(struct disk **ret, const char *dir, const struct disk_options *o, struct err *err);
+
+/* A mount of it for a node ("" where there is none), which is served from here on; *ret_mount is
+ * the caller's, for fuse_port_attach, here or in another mount namespace below the same user
+ * namespace. *ret_slot names it. */
+int disk_mount(struct disk *d, const char *node, int *ret_mount, size_t *ret_slot, struct err *err);
+/* The mount is over, as its node has lost its power: what it had not synced is lost. */
+int disk_power_off(struct disk *d, size_t slot, struct err *err);
+/* The mount is over, and nothing is lost. */
+void disk_forget(struct disk *d, size_t slot);
+/* Something that the job told: into the record (DISK_MARK). */
+void disk_mark(struct disk *d, const char *node, int pid, const char *what);
+
+/* Says what of the record could not be written. The threads end with the process: nothing else of
+ * the disk is used after it. */
+int disk_close(struct disk *d, struct err *err);

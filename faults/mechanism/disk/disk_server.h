@@ -1,0 +1,88 @@
+/* disk_server: how the parts of a disk lie together; of this room only. */
+#pragma once
+
+#include "faults/mechanism/disk/disk.h"
+#include "faults/mechanism/disk/disk_loss.h"
+#include "faults/mechanism/disk/disk_tree.h"
+#include "faults/mechanism/disk/fuse_port.h"
+#include "faults/mechanism/disk_record.h"
+
+#include <linux/fuse.h>
+#include <pthread.h>
+
+enum { DISK_WRITE_MAX = 1 << 20, DISK_THREADS_MAX = 32, DISK_CALLERS = 64 };
+
+/* A thread of a process that uses the disk. */
+struct disk_caller {
+    int thread, proc; /* proc: of /proc/THREAD, by which it is seen whether it is still the same */
+    int pid, rank;
+};
+
+struct disk_mount {
+    struct disk *disk;
+    size_t slot;
+    int fd;
+    char *node;
+    bool dead; /* its node has lost its power: nothing of it takes effect any more */
+    unsigned threads, idle;
+    int *opened; /* descriptors that the mount holds */
+    size_t opened_n;
+};
+
+struct disk {
+    pthread_mutex_t threads_lock;
+    pthread_mutex_t lock; /* of all that is here; the order of effects is that of who holds it */
+    int backing;
+    struct disk_tree tree;
+    struct disk_recorder *recorder; /* NULL: none */
+    struct disk_loss loss;
+    struct disk_mount *mounts[DISK_MOUNTS_MAX];
+    struct disk_caller callers[DISK_CALLERS];
+    struct buf path, to;
+    bool root; /* we may give files away */
+};
+
+/* One request of the kernel's. */
+struct disk_call {
+    struct disk_mount *mount;
+    struct disk *disk;
+    const struct fuse_in_header *in;
+    const void *arg;
+    size_t arg_len;
+    const char *name; /* the first text behind arg, where there is one */
+    char *reply;      /* room for DISK_WRITE_MAX bytes */
+};
+
+/* An operation: answers by one of the below. */
+typedef void disk_deal(struct disk_call *c);
+
+/* Returns 0, or -ENOENT where the kernel did not take it: nobody waits for it any more. */
+int disk_answer(const struct disk_call *c, const void *data, size_t len);
+int disk_answer_error(const struct disk_call *c, int code); /* a -errno, or 0 */
+
+struct disk_file *disk_file_of(const struct disk_call *c, uint64_t number); /* NULL: none */
+/* /proc/self/fd/N of the file, by which calls reach it that take no O_PATH. */
+struct disk_way {
+    char path[40];
+};
+struct disk_way disk_way_of(const struct disk_file *f);
+int disk_attr(const struct disk_file *f, struct fuse_attr *ret);
+
+/* Under the lock: tells the record; of the file by its path, or of the entry. */
+void disk_note(struct disk_call *c, struct disk_operation o, const struct disk_file *f);
+void disk_note_entry(struct disk_call *c, struct disk_operation o, uint64_t parent,
+                     const char *name);
+
+void disk_hold_fd(struct disk_mount *m, int fd);
+void disk_drop_fd(struct disk_mount *m, int fd);
+
+/* Everything that is in the directory now is told to the record. */
+int disk_tell_all(struct disk *d, struct err *err);
+
+/* By opcode: disk_names.c and disk_data.c. */
+disk_deal disk_lookup, disk_getattr, disk_setattr, disk_readlink, disk_symlink, disk_mknod,
+    disk_mkdir, disk_unlink, disk_rmdir, disk_rename, disk_rename2, disk_link, disk_create,
+    disk_readdir, disk_opendir;
+disk_deal disk_open_file, disk_read, disk_write, disk_release, disk_fsync, disk_flush, disk_statfs,
+    disk_setxattr, disk_getxattr, disk_listxattr, disk_removexattr, disk_fallocate, disk_lseek,
+    disk_syncfs;

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# The disk: what is done to a directory that lies on it is as on any other, is recorded in its order with its bytes, and whoever
+# is killed, nothing of it stays mounted. As root and as an ordinary user.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+dir=$TMPDIR/disk
+mkdir "$dir" && cp -R "$BIN" "$dir/bin" && cp "$OUT/tests/faults/mechanism/disk/spawn_job" "$dir" || exit 1
+chmod a+x "$TMPDIR" && chmod -R a+rwX "$dir" || exit 1
+disk=("$dir/bin/rankquake" disk)
+failed=0
+fail() {
+    echo "$*"
+    failed=1
+}
+record() { # record WHAT LINE...: in this order, among others
+    local what=$1 at=0 n
+    shift
+    for line; do
+        n=$(tail -n +$((at + 1)) "$dir/record" | grep -nE -m 1 -- "$line" | cut -d: -f1)
+        [ -n "$n" ] || { fail "$what: its record has no $line behind line $at"; cat "$dir/record"; return; }
+        at=$((at + n))
+    done
+}
+mounted() { grep -c ' fuse rankquake ' /proc/self/mountinfo; }
+before=$(mounted)
+
+users=('')
+[ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && users+=('setpriv --reuid=65534 --regid=65534 --clear-groups')
+for as in "${users[@]}"; do
+    who=${as:+an ordinary user}
+    who=${who:-this user}
+    rm -rf "$dir/job" "$dir/record"* && $as mkdir "$dir/job" && echo before | $as tee "$dir/job/old" >/dev/null || exit 1
+    $as env RANK=3 "${disk[@]}" --over "$dir/job" --record "$dir/record" -- "$dir/spawn_job" "$dir/job" >"$dir/said" 2>&1
+    rc=$?
+    [ $rc = 4 ] && { tail -n 1 "$dir/said"; exit 77; }
+    [ $rc = 0 ] || { fail "$who: what it does is not as on another disk: exit $rc"; cat "$dir/said"; }
+    record "$who" '"had","directory":true,"file":1' '"had","file":2,"path":"old".*"size":7,"at":0' \
+        '"mkdir".*"path":"step-1"' '"create".*"path":"step-1/model.tmp","mode":384' \
+        '"write".*"path":"step-1/model.tmp","size":7,"at":7,.*"pid":[0-9]+,"rank":3' '"sync","file"' '"close"' \
+        '"rename".*"path":"step-1/model.tmp","to":"step-1/model"' '"sync","directory":true,"file":1' \
+        '"exchange".*"path":"one","to":"two"' '"link".*"path":"one","to":"uno"' '"unlink".*"path":"uno"' \
+        '"symlink".*"path":"latest","to":"one"' '"rename","directory":true.*"path":"full","to":"moved"' \
+        '"rmdir".*"path":"empty"' '"write".*"path":"appended","size":2' '"write".*"path":"appended","offset":2,"size":2' \
+        '"truncate".*"path":"appended","offset":2' '"truncate".*"path":"appended"' '"allocate".*"allocated","size":5000' \
+        '"truncate".*"allocated","offset":3' '"sync_data".*allocated' '"unlink".*"gone"' '"write".*"gone","size":5' \
+        '"write".*"synced"' '"sync".*"synced"' '"write".*"mapped","size":4096' '"sync.*"mapped"' \
+        '"write".*"mapped","offset":4096'
+    [ "$(head -c 14 "$dir/record.bytes")" = $'before\nweights' ] || fail "$who: the bytes are others"
+    [ "$(<"$dir/job/step-1/model")" = weights ] || fail "$who: nothing lies in the directory itself"
+    $as "${disk[@]}" --over "$dir/job" -- sh -c '[ "$(id -u)" = "$1" ] && exit 7' sh "$($as id -u)"
+    [ $? = 7 ] || fail "$who: the command is not who he is, or its status is lost"
+    $as "${disk[@]}" --over "$dir/job" --record "$dir/record" --max-bytes 10 -- sh -c "echo 0123456789 >$dir/job/f" 2>"$dir/said" ||
+        fail "$who: a record that is full ends the command"
+    grep -q 'more than 10 bytes' "$dir/said" || fail "$who: it does not say that the record is full"
+    record "$who: full" '"full": 10'
+done
+
+# Whoever is killed: nothing hangs, and nothing stays.
+mkfifo "$dir/up"
+"${disk[@]}" --over "$dir/job" -- sh -c "echo up >$dir/up; exec tail -f /dev/null" &
+whole=$!
+read -r _ <"$dir/up"
+kill -KILL $whole
+wait $whole 2>/dev/null
+[ "$(mounted)" = "$before" ] || fail 'it is mounted where nobody has asked for it'
+"${disk[@]}" --over "$dir/job" -- sh -c "
+    for p in \$(cat /proc/\$(ps -o ppid= -p \$PPID | tr -d ' ')/task/*/children); do [ \$p = \$PPID ] || kill -KILL \$p; done
+    while cat $dir/job/old; do :; done" >/dev/null 2>"$dir/said"
+grep -q 'not connected' "$dir/said" || { fail 'a disk whose process has died does not say so'; cat "$dir/said"; }
+"${disk[@]}" --over "$dir/none" -- true 2>"$dir/said"
+[ $? = 3 ] && grep -q "$dir/none" "$dir/said" || fail 'a directory that is not there is not named'
+exit $failed
