@@ -49,8 +49,10 @@ struct crash_way {
 };
 
 struct crash_state {
-    char hash[65];                /* of names, modes, links and contents: crash_folder_hash */
-    const struct crash_way *ways; /* the smallest first: fewest losses, then the earliest point */
+    char hash[65]; /* of names, modes, links and contents: crash_folder_hash */
+    /* The smallest first: fewest losses, then the earliest point. Of those to one point that differ
+     * only in what was lost, the smallest. */
+    const struct crash_way *ways;
     size_t ways_n;
     uint64_t bytes;   /* in all files, without holes */
     unsigned class;   /* when it is tried: enum crash_class of its most telling way */
@@ -101,11 +103,14 @@ struct crash_states {
 int crash_states_find(const struct crash_ask *ask, struct crash_states *ret, struct err *err);
 void crash_states_fini(struct crash_states *s);
 
-/* The state that a way leads to, added where it is new (order is not changed, v may move). Returns
- * its index; SIZE_MAX where no model of the way allows it. */
+/* The state that a way leads to, added at the end where it is new (v may move). Returns its index;
+ * SIZE_MAX where no model of the way allows it. */
 size_t crash_states_add(struct crash_states *s, const struct crash_way *way);
 /* The same, but SIZE_MAX where it was not found before. */
 size_t crash_states_seek(struct crash_states *s, const struct crash_way *way);
+
+/* The rows of disk_models that allow it; 0: none does. */
+unsigned crash_states_models(struct crash_states *s, const struct crash_way *way);
 
 /* What is in a state, by path ("" is not told), a directory before what is in it. */
 struct crash_entry {

@@ -1,0 +1,37 @@
+/* image: a directory as it would be after a way, by slots and by numbers of contents. Pure. */
+#pragma once
+
+#include "harness/crash/contents.h"
+#include "harness/crash/losses.h"
+
+struct crash_image {
+    const struct crash_changes *changes;
+    struct crash_contents *contents;
+    size_t *slots; /* inode by slot */
+    struct crash_file {
+        struct crash_piece *pieces; /* by mem_push; pieces_n 0 keeps its memory */
+        size_t pieces_n, content;
+        const char *first; /* while it is walked through: the path by which it was met */
+    } * files;             /* by inode */
+    bool *met; /* directories, by inode: each is entered once, be there rings or two names */
+
+    /* What is reached, in order: slot, inode, content; three numbers each. Equal ones are the same
+     * directory. */
+    size_t *reached;
+    size_t reached_n;
+};
+
+void crash_image_init(struct crash_image *m, const struct crash_changes *changes,
+                      struct crash_contents *contents);
+void crash_image_fini(struct crash_image *m);
+
+/* Makes it what the way leads to. */
+void crash_image_build(struct crash_image *m, const struct crash_way *way);
+/* Of what was built. */
+int crash_image_walk(struct crash_image *m, int (*see)(void *arg, const struct crash_entry *e),
+                     void *arg);
+void crash_image_hash(struct crash_image *m, char ret[65], uint64_t *ret_bytes);
+
+/* The hash over what is told, entry by entry; digest of a file. folder.c has the same. */
+void crash_image_hash_entry(struct sha256 *s, const struct crash_entry *e,
+                            const uint32_t digest[8]);

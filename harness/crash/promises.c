@@ -1,0 +1,190 @@
+#include "harness/crash/promises.h"
+
+#include <string.h>
+
+/* What is known while the record is gone through. */
+struct walk {
+    struct crash_promises *p;
+    const struct crash_changes *c;
+    size_t *last;     /* by inode: operation that changed it last, anything of it; CRASH_NONE */
+    size_t *grew;     /* the same, but what fdatasync does not care about: names and times */
+    bool *cut;        /* by inode: was cut to nothing since it was last closed */
+    size_t journaled; /* changes before this operation have been promised */
+};
+
+bool crash_promises_changes_names(const struct crash_change *g) {
+    return (g->kind == CHANGE_NAMES && g->sets) || g->kind == CHANGE_SHAPE;
+}
+
+static void promise(size_t *point, size_t at) {
+    if (*point > at + 1)
+        *point = at + 1;
+}
+
+static bool touches(const struct crash_changes *c, const struct crash_change *g, size_t set,
+                    size_t dir) {
+    return c->slots[g->set[set].slot].dir == dir;
+}
+
+/* The bytes of a write or the shape of a file. node: of this one alone; CRASH_NONE: of all. */
+static void promise_bytes(struct walk *w, size_t inode, size_t node, size_t at) {
+    for (size_t i = w->c->had; i < at; i++) {
+        const struct crash_change *g = &w->c->v[i];
+        if ((inode != CRASH_NONE && g->inode != inode) || (node != CRASH_NONE && g->node != node))
+            continue;
+        if (g->kind == CHANGE_WRITE)
+            promise(&w->p->bytes[i], at);
+        else if (g->kind == CHANGE_SHAPE)
+            promise(&w->p->all[i], at);
+    }
+}
+
+/* What the journal has in front of `end` is there, and what it has waited for. */
+static void promise_journal(struct walk *w, size_t end, size_t at) {
+    for (size_t i = w->c->had; i < end; i++)
+        if (crash_promises_changes_names(&w->c->v[i])) {
+            promise(&w->p->all[i], at);
+            promise(&w->p->removal[i], at);
+        }
+    for (size_t i = w->c->had; i < at; i++)
+        if (w->p->flushes[i] < end)
+            promise(&w->p->bytes[i], at);
+    w->journaled = end > w->journaled ? end : w->journaled;
+}
+
+/* Without a journal an fsync of a directory is about its names. */
+static void promise_directory(struct walk *w, size_t dir, size_t at) {
+    for (size_t i = w->c->had; i < at; i++) {
+        const struct crash_change *g = &w->c->v[i];
+        for (size_t k = 0; g->kind == CHANGE_NAMES && k < g->sets; k++) {
+            if (!touches(w->c, g, k, dir))
+                continue;
+            promise(&w->p->all[i], at); /* a name is not gone before the new one is there */
+            if (!g->apart || k == 1)
+                promise(&w->p->removal[i], at);
+        }
+    }
+}
+
+static void sync_all(struct walk *w, size_t at) {
+    promise_bytes(w, CRASH_NONE, CRASH_NONE, at);
+    promise_journal(w, at, at);
+}
+
+static void sync_one(struct walk *w, size_t at) {
+    const struct crash_change *g = &w->c->v[at];
+    bool data_only = w->c->record->v[at].deed == DISK_SYNC_DATA;
+    if (g->inode == CRASH_NONE) {
+        sync_all(w, at);
+        return;
+    }
+    promise_bytes(w, g->inode, w->p->model->by_node ? g->node : CRASH_NONE, at);
+    size_t last = (data_only ? w->grew : w->last)[g->inode];
+    if (w->p->model->journal && last != CRASH_NONE)
+        promise_journal(w, last + 1, at);
+    else if (!w->p->model->journal && w->c->inodes[g->inode].kind == INODE_DIRECTORY)
+        promise_directory(w, g->inode, at);
+}
+
+/* Changes of names from `at` on are not there without the bytes that the file has now. */
+static void flush(struct walk *w, size_t inode, size_t at) {
+    for (size_t i = w->c->had; i < at; i++)
+        if (w->c->v[i].kind == CHANGE_WRITE && w->c->v[i].inode == inode && w->p->flushes[i] > at)
+            w->p->flushes[i] = at;
+}
+
+static void close_one(struct walk *w, size_t at) {
+    const struct crash_change *g = &w->c->v[at];
+    if (w->p->model->close_flushes)
+        promise_bytes(w, g->inode, w->p->model->by_node ? g->node : CRASH_NONE, at);
+    if (w->p->model->truncate_flushes && w->cut[g->inode])
+        flush(w, g->inode, at);
+    w->cut[g->inode] = false;
+}
+
+static void note(struct walk *w, size_t at) {
+    const struct crash_change *g = &w->c->v[at];
+    bool names = g->kind == CHANGE_NAMES;
+    w->last[g->inode] = at;
+    if (!names || g->makes)
+        w->grew[g->inode] = at;
+    for (size_t k = 0; names && k < g->sets; k++) {
+        size_t dir = w->c->slots[g->set[k].slot].dir;
+        w->last[dir] = w->grew[dir] = at;
+    }
+}
+
+static void names_or_shape(struct walk *w, size_t at) {
+    const struct crash_change *g = &w->c->v[at];
+    if (w->p->model->at_once) {
+        promise(&w->p->all[at], at);
+        promise(&w->p->removal[at], at);
+    }
+    if (w->p->model->at_once && g->kind == CHANGE_SHAPE) /* it is sent behind the bytes */
+        promise_bytes(w, g->inode, g->node, at);
+    if (w->p->model->rename_flushes && g->replaces)
+        flush(w, g->inode, at);
+    if (g->kind == CHANGE_SHAPE && !g->end && g->size_was)
+        w->cut[g->inode] = true;
+    note(w, at);
+}
+
+static void write_bytes(struct walk *w, size_t at) {
+    const struct crash_change *g = &w->c->v[at];
+    size_t grew = w->grew[g->inode];
+    bool grows = g->end > g->size_was;
+    if (w->p->model->journal)
+        w->p->needs[at] = grows ? at : grew == CRASH_NONE ? 0 : grew + 1;
+    w->last[g->inode] = at;
+    if (grows)
+        w->grew[g->inode] = at;
+}
+
+static void step(struct walk *w, size_t at) {
+    switch (w->c->v[at].kind) {
+    case CHANGE_NONE:
+    case CHANGE_HAD:
+        break;
+    case CHANGE_NAMES:
+        if (!w->c->v[at].sets)
+            break;
+    /* fallthrough */
+    case CHANGE_SHAPE:
+        names_or_shape(w, at);
+        break;
+    case CHANGE_WRITE:
+        write_bytes(w, at);
+        break;
+    case CHANGE_SYNC:
+        sync_one(w, at);
+        break;
+    case CHANGE_CLOSE:
+        close_one(w, at);
+        break;
+    }
+}
+
+static size_t *fill(struct arena *arena, size_t n, size_t with) {
+    size_t *v = arena_array(arena, size_t, n + 1);
+    for (size_t i = 0; i < n; i++)
+        v[i] = with;
+    return v;
+}
+
+void crash_promises_find(struct crash_promises *p, const struct disk_model *model,
+                         const struct crash_changes *c, struct arena *arena) {
+    ARENA_FINI struct arena mine = {0};
+    size_t n = c->record->n;
+    struct walk w = {.p = p, .c = c};
+    *p = (struct crash_promises){.model = model,
+                                 .all = fill(arena, n, CRASH_NONE),
+                                 .removal = fill(arena, n, CRASH_NONE),
+                                 .bytes = fill(arena, n, CRASH_NONE),
+                                 .needs = fill(arena, n, 0),
+                                 .flushes = fill(arena, n, CRASH_NONE)};
+    w.last = fill(&mine, c->inodes_n, CRASH_NONE);
+    w.grew = fill(&mine, c->inodes_n, CRASH_NONE);
+    w.cut = arena_array(&mine, bool, c->inodes_n + 1);
+    for (size_t i = 0; i < n; i++)
+        step(&w, i);
+}

@@ -1,0 +1,184 @@
+#include "harness/crash/search.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+size_t crash_search_node(const struct crash_search *s, const struct crash_way *way) {
+    if (!way->node || !*way->node)
+        return CRASH_NONE;
+    for (size_t i = 0; i < s->changes.nodes_n; i++)
+        if (str_eq(s->changes.nodes[i], way->node))
+            return i;
+    return CRASH_NONE;
+}
+
+/* ---- ways of a state ---- */
+
+static bool same_losses(const struct crash_way *a, const struct crash_way *b) {
+    if (a->losses_n != b->losses_n)
+        return false;
+    for (size_t i = 0; i < a->losses_n; i++)
+        if (a->losses[i].operation != b->losses[i].operation ||
+            a->losses[i].part != b->losses[i].part || a->losses[i].from != b->losses[i].from ||
+            a->losses[i].to != b->losses[i].to)
+            return false;
+    return true;
+}
+
+static bool same_victim(const struct crash_way *a, const struct crash_way *b) {
+    return a->point == b->point && a->others_go_on == b->others_go_on && a->rank == b->rank &&
+           a->pid == b->pid && a->taken == b->taken && str_eq(a->node, b->node);
+}
+
+size_t crash_search_lost(const struct crash_way *way) {
+    size_t n = 0;
+    for (size_t i = 0; i < way->losses_n; i++)
+        n += !i || way->losses[i].operation != way->losses[i - 1].operation;
+    return n;
+}
+
+/* 0: whole; 1: zeros are left; 2: part of a write is there. */
+static int ragged(const struct crash_search *s, const struct crash_way *way) {
+    int r = 0;
+    for (size_t i = 0; i < way->losses_n; i++) {
+        const struct crash_loss *l = &way->losses[i];
+        const struct crash_change *g = &s->changes.v[l->operation];
+        if (l->part == CRASH_BYTES && (l->from > g->at || l->to < g->end))
+            return 2;
+        bool sized = i + 1 < way->losses_n && l[1].operation == l->operation;
+        if (l->part == CRASH_BYTES && g->end > g->size_was && !sized)
+            r = 1;
+    }
+    return r;
+}
+
+static int order(size_t a, size_t b) {
+    return a == b ? 0 : a < b ? -1 : 1;
+}
+
+int crash_search_compare(const struct crash_search *s, const struct crash_way *a,
+                         const struct crash_way *b) {
+    int r = order(crash_search_lost(a), crash_search_lost(b));
+    r = r ? r : ragged(s, a) - ragged(s, b);
+    r = r ? r : (int)a->others_go_on - (int)b->others_go_on;
+    r = r ? r : order(a->taken > 0, b->taken > 0);
+    r = r ? r : (int)a->death - (int)b->death;
+    return r ? r : order(a->point, b->point);
+}
+
+/* As small, but for where and how. */
+static bool no_larger(const struct crash_way *a, const struct crash_way *b) {
+    return crash_search_lost(a) <= crash_search_lost(b) && a->losses_n <= b->losses_n;
+}
+
+static bool is_known(struct crash_found *f, const struct crash_way *way) {
+    for (size_t i = 0; i < f->state.ways_n; i++) {
+        struct crash_way *w = &f->ways[i];
+        if (!same_victim(w, way) || w->death > way->death)
+            continue;
+        if ((w->models & way->models) == way->models && no_larger(w, way))
+            return true;
+        if (w->death == way->death && same_losses(w, way)) {
+            w->models |= way->models;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void drop_larger(struct crash_found *f, const struct crash_way *way) {
+    size_t n = 0;
+    for (size_t i = 0; i < f->state.ways_n; i++) {
+        struct crash_way *w = &f->ways[i];
+        if (same_victim(w, way) && w->death >= way->death && no_larger(way, w))
+            w->models &= ~way->models;
+        if (w->models)
+            f->ways[n++] = *w;
+    }
+    f->state.ways_n = n;
+}
+
+static void add_way(struct crash_search *s, struct crash_found *f, const struct crash_way *way) {
+    struct crash_way w = *way;
+    if (is_known(f, way))
+        return;
+    drop_larger(f, way);
+    if (w.losses_n) {
+        struct crash_loss *l = arena_array(&s->arena, struct crash_loss, w.losses_n);
+        memcpy(l, way->losses, w.losses_n * sizeof(*l));
+        w.losses = l;
+    }
+    mem_push(f->ways, f->state.ways_n) = w;
+    for (size_t i = f->state.ways_n - 1;
+         i && crash_search_compare(s, &f->ways[i - 1], &f->ways[i]) > 0; i--) {
+        w = f->ways[i];
+        f->ways[i] = f->ways[i - 1];
+        f->ways[i - 1] = w;
+    }
+    f->state.ways = f->ways;
+}
+
+/* ---- states ---- */
+
+static size_t by_reached(const struct crash_search *s, uint64_t *ret_hash) {
+    const struct crash_image *m = &s->image;
+    size_t at = 0, i, bytes = m->reached_n * sizeof(*m->reached);
+    *ret_hash = crash_index_hash(0, m->reached, bytes);
+    while ((i = crash_index_next(&s->by_reached, *ret_hash, &at)) != CRASH_NONE)
+        if (s->v[i].reached_n == m->reached_n &&
+            (!bytes || !memcmp(s->v[i].reached, m->reached, bytes)))
+            return i;
+    return CRASH_NONE;
+}
+
+static size_t by_hash(const struct crash_search *s, const char *hash) {
+    size_t at = 0, i;
+    while ((i = crash_index_next(&s->by_hash, crash_index_hash(0, hash, 64), &at)) != CRASH_NONE)
+        if (str_eq(s->v[i].state.hash, hash))
+            return i;
+    return CRASH_NONE;
+}
+
+static size_t add_state(struct crash_search *s, const char *hash, uint64_t bytes,
+                        uint64_t reached_hash) {
+    struct crash_found f = {.reached_n = s->image.reached_n};
+    f.reached = mem_array(size_t, f.reached_n);
+    if (f.reached_n)
+        memcpy(f.reached, s->image.reached, f.reached_n * sizeof(*f.reached));
+    str_copy(f.state.hash, sizeof(f.state.hash), hash);
+    f.state.bytes = bytes;
+    f.state.class = CRASH_CLASSES_N;
+    mem_push(s->v, s->n) = f;
+    crash_index_put(&s->by_reached, reached_hash, s->n - 1);
+    crash_index_put(&s->by_hash, crash_index_hash(0, hash, 64), s->n - 1);
+    return s->n - 1;
+}
+
+static size_t find(struct crash_search *s, const struct crash_way *way, bool add) {
+    char hash[65];
+    uint64_t reached_hash, bytes;
+    crash_image_build(&s->image, way);
+    size_t i = by_reached(s, &reached_hash);
+    if (i != CRASH_NONE)
+        return i;
+    crash_image_hash(&s->image, hash, &bytes);
+    i = by_hash(s, hash);
+    return i != CRASH_NONE || !add ? i : add_state(s, hash, bytes, reached_hash);
+}
+
+size_t crash_search_seek(struct crash_search *s, const struct crash_way *way) {
+    return find(s, way, false);
+}
+
+size_t crash_search_add(struct crash_search *s, const struct crash_way *way,
+                        enum crash_class class) {
+    size_t i = find(s, way, true);
+    s->ways++;
+    if (s->v[i].state.class > class)
+        s->v[i].state.class = class;
+    add_way(s, &s->v[i], way);
+    return i;
+}
