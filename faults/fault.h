@@ -107,6 +107,8 @@ struct fault {
     /* What of the target it keeps in the run's directory, in target.keep: "core". NULL returned:
      * nothing. For FAULT_IN_NODE on a worker. */
     const char *(*keeps)(const struct fault_args *a);
+    /* A path of this host that it reads; NULL returned: none. */
+    const char *(*reads)(const struct fault_args *a);
     /* The region of a worker's memory that it is about; NULL returned: none that was announced. */
     const char *(*region)(const struct fault_args *a);
     int (*inject)(const struct target *t, const struct fault_args *a, struct err *err);
@@ -125,7 +127,7 @@ static inline bool fault_returns_node(const struct fault *f) {
     return fault_has(f, EFFECT_ENDS_NODE) && fault_has(f, EFFECT_LASTING);
 }
 const struct fault *fault_find(const char *name); /* NULL: no such fault */
-/* "process", "node", "network", "clock" or "store": what it is done to, and the folder that its file
+/* "process", "node", "network", "clock", "disk" or "store": what it is done to, and the folder that its file
  * is in. */
 const char *fault_family(const struct fault *f);
 extern const char *const fault_evidence_names[EVIDENCES_N]; /* as in faults/evidence.h */

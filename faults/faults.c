@@ -34,8 +34,8 @@ struct fault_course fault_course(const struct fault *f, const struct fault_args 
 const char *fault_family(const struct fault *f) {
     static const struct {
         const char *begins, *family;
-    } families[] = {
-        {"clock-", "clock"}, {"net-", "network"}, {"node-", "node"}, {"store-", "store"}};
+    } families[] = {{"clock-", "clock"}, {"disk-", "disk"}, {"file-", "disk"},
+                    {"net-", "network"}, {"node-", "node"}, {"store-", "store"}};
     for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++)
         if (str_starts(f->name, families[i].begins))
             return families[i].family;

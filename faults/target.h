@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/sys/folder.h"
 #include "faults/mechanism/clock_page.h"
 #include "faults/mechanism/impairment.h"
 
@@ -25,6 +26,9 @@ enum node_limit {
     NODE_LIMIT_PIDS,   /* processes and threads on top of those that there are */
     NODE_LIMITS_N,
 };
+
+/* Where a job's files lie. */
+enum node_place { NODE_SHARED, NODE_DISK };
 
 struct node_uptime { /* by how far a node's clocks are ahead of the host's; below 0: behind */
     int64_t monotonic_ns, boottime_ns;
@@ -58,6 +62,10 @@ struct node_ops {
     /* Leaves a file on the node: `path` is one of its disk, or where nodes are namespaces an
      * absolute one below /tmp or /run. */
     int (*leave_file)(void *node, const char *path, const char *text, struct err *err);
+    /* Opens its disk, or the directory that all nodes share: where it lies on the host, or inside: as
+     * the programs of the node see it, as far as it is on. */
+    int (*open_place)(void *node, enum node_place place, bool inside, struct folder *ret,
+                      struct err *err);
     /* A signal to its program, the agent or what serves the store. */
     int (*signal_program)(void *node, int signo, struct err *err);
     /* Once its program, which is about to end, has ended: runs the same command line so long after

@@ -116,6 +116,15 @@ int folder_enter(struct folder *ret, const struct folder *f, const char *name, s
     return 0;
 }
 
+int folder_enter_parent(struct folder *ret, const struct folder *f, const char *name,
+                        const char **ret_last, struct err *err) {
+    char way[PATH_MAX];
+    const char *slash = strrchr(name, '/');
+    snprintf(way, sizeof(way), "%.*s", slash ? (int)(slash - name) : 1, slash ? name : ".");
+    *ret_last = slash ? slash + 1 : name;
+    return folder_enter(ret, f, way, err);
+}
+
 void folder_close(struct folder *f) {
     if (!f->path)
         return;

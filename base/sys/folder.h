@@ -27,6 +27,9 @@ struct folder {
 int folder_open(struct folder *ret, const char *path, struct err *err);
 /* A directory in it, held for itself. */
 int folder_enter(struct folder *ret, const struct folder *f, const char *name, struct err *err);
+/* The directory in it that holds what goes by the name, and which part of the name that is there. */
+int folder_enter_parent(struct folder *ret, const struct folder *f, const char *name,
+                        const char **ret_last, struct err *err);
 void folder_close(struct folder *f); /* also of FOLDER_NONE, and twice */
 
 /* Whether anything goes by this name, be it a link. */

@@ -506,6 +506,17 @@ static int op_leave_file(void *node, const char *path, const char *text, struct 
     return r ? err_wrap(err, "%s: ", n->plan->name) : 0;
 }
 
+static int op_open_place(void *node, enum node_place place, bool inside, struct folder *ret,
+                         struct err *err) {
+    const struct node *n = node;
+    const char *path = place == NODE_DISK ? n->disk : n->cluster->shared;
+    char *seen = inside && n->init.pid ? mem_printf("/proc/%d/root%s", (int)n->init.pid, path)
+                                       : mem_strdup(path);
+    int r = folder_open(ret, seen, err);
+    free(seen);
+    return r ? err_wrap(err, "%s: ", n->plan->name) : 0;
+}
+
 static int op_signal_program(void *node, int signo, struct err *err) {
     const struct node *n = node;
     if (!n->program.pid)
@@ -531,6 +542,7 @@ static const struct node_ops ops = {
     .limit = op_limit,
     .unlimit = op_unlimit,
     .leave_file = op_leave_file,
+    .open_place = op_open_place,
     .signal_program = op_signal_program,
     .kill = op_kill,
     .silence = op_silence,

@@ -112,6 +112,8 @@
  *             mark, linked}   where it is a plain file: when that worker has ended, and when the
  *             job has; mark: equal for equal bytes, of what stood in it at the first look; linked:
  *             it has a name
+ *             fault-evidence {id, n, what, before, after | path, was, is}   was, is: what went by that
+ *             path before the fault, and when a worker was started after it
  *
  *   probe     worker-start {node, pid, argv0, env:{NAME:value}}   worker-exec {node, pid}
  *             exec-failed {node, pid, error}

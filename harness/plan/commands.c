@@ -204,6 +204,14 @@ static void refuse_command(const struct plan_command *c, struct diagnostics *d) 
                         c->key, c->when, c->words);
 }
 
+static void refuse_reading(const struct planned_entry *e, struct diagnostics *d) {
+    const char *path = e->fault && e->fault->reads ? e->fault->reads(&e->args) : NULL;
+    if (path)
+        diagnostics_add(d, e->entry->place,
+                        "%s: --untrusted reads no file of this host, and it would copy %s",
+                        e->entry->id, path);
+}
+
 void plan_refuse_outside(struct plan *p, struct diagnostics *d) {
     const struct job_spec *j = &p->scenario->job;
     plan_find_commands(p);
@@ -213,6 +221,8 @@ void plan_refuse_outside(struct plan *p, struct diagnostics *d) {
     if (p->scenario->cluster.privileged)
         diagnostics_add(d, p->scenario->cluster.place,
                         "cluster.privileged: --untrusted gives a job no rights of yours");
+    for (size_t i = 0; i < p->entries_n; i++)
+        refuse_reading(&p->entries[i], d);
     if (j->checkpoint_dir && !is_in_node(j->checkpoint_dir))
         diagnostics_add(d, j->run_place,
                         "job.checkpoint.dir: --untrusted reads no directory of this host; %s is "

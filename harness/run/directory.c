@@ -2,6 +2,7 @@
 
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
+#include "faults/effect.h"
 #include "harness/observe/checkpoints.h"
 #include "harness/observe/listing.h"
 #include "harness/run/counting.h"
@@ -152,6 +153,10 @@ static void record(struct engine *e, const struct record *r) {
     struct directory *d = own(e, directory);
     if (record_is(r, "checkpoint-commit") && d->checkpoints)
         checkpoints_refresh(d->checkpoints);
+    if (record_is(r, "fault-in-force") &&
+        effects_take(record_get(r, "effects")) & EFFECT_DAMAGES_DISK &&
+        e->rec.rounds->n == e->rounds_ended)
+        read_all(e, (int)e->rounds_ended);
     bool start = r->source == SOURCE_PROBE && record_is(r, "worker-start");
     if (!start || !e->sender || !client_is_held(e->sender) || !directory_is_listed(e))
         return;

@@ -39,10 +39,10 @@ static void record_felt(struct run_entry *a) {
         kind++;
     const struct evidence *e = evidences[kind];
     bool sockets = e->by_wire && a->owner->engine->plan->isolation == ISOLATION_PROCESSES;
-    enum source source = e->reads_after           ? SOURCE_DISK
-                         : e->by_wire && !sockets ? SOURCE_WIRE
-                         : e->by_probe            ? SOURCE_PROBE
-                                                  : SOURCE_KERNEL;
+    enum source source = e->reads_after || e->by_disk ? SOURCE_DISK
+                         : e->by_wire && !sockets     ? SOURCE_WIRE
+                         : e->by_probe                ? SOURCE_PROBE
+                                                      : SOURCE_KERNEL;
     struct json_writer *w = entry_record(a, source, "fault-evidence");
     json_put_string(w, "what", sockets ? e->at_sockets : e->what);
     if (e->put)

@@ -24,6 +24,7 @@ enum {
     CLIENTS_MAX = 8,
     WANTED_MIB = 96,
     TRIPS_WANTED = 3,
+    EXIT_FAILED = 1,
     EXIT_STUCK = 9
 };
 /* How long both go on after it was undone, so that a slower one comes to the same end; and at most. */
@@ -352,6 +353,11 @@ static void say_shown(struct subject_state *t) {
     fflush(stdout);
 }
 
+static int number_of(const char *name, int absent) {
+    const char *value = getenv(name);
+    return value ? atoi(value) : absent;
+}
+
 /* Whether it is over; in the end that what was struck goes on is the kernel's to say: it ends by
  * itself, with 0. */
 static bool is_over(struct subject_state *t, int *ret) {
@@ -359,6 +365,8 @@ static bool is_over(struct subject_state *t, int *ret) {
     bool over = p->given_up || (t->s->lasts ? p->undone : is_ripe(t));
     int64_t now = clock_monotonic_ns();
     *ret = 0;
+    if (t->s->fails && p->in_force_ns && number_of("TORCHELASTIC_RESTART_COUNT", 0) == 0)
+        return *ret = EXIT_FAILED, true;
     if (!over)
         return false;
     if (!p->over_ns)
@@ -368,11 +376,6 @@ static bool is_over(struct subject_state *t, int *ret) {
     if (now > p->over_ns + stuck_ns)
         return *ret = EXIT_STUCK, true;
     return t->peer.trips >= TRIPS_WANTED && now > p->over_ns + linger_ns;
-}
-
-static int number_of(const char *name, int absent) {
-    const char *value = getenv(name);
-    return value ? atoi(value) : absent;
 }
 
 int subject_run(const struct subject_task *s) {

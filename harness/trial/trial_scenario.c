@@ -103,20 +103,34 @@ static void put_subject(const struct fault_trial *t, const char *program, const 
                fault_has(f, EFFECT_LASTING) ? " --lasts" : "", more, patience_ms(f));
 }
 
+/* What the first life of a worker finds on the disk, by the names of the examples. */
+static const char saved[] =
+    "      [ \"$TORCHELASTIC_RESTART_COUNT\" = 0 ] && for s in 10 20; do\n"
+    "        mkdir -p {shared}/ckpt/step-$s; echo step-20 >{shared}/ckpt/latest\n"
+    "        for f in weights velocity; do echo $f of step $s >{shared}/ckpt/step-$s/$f.f32; done\n"
+    "      done\n";
+
 static void put_job(const struct fault_trial *t, const char *program, struct buf *out) {
     const struct fault *f = t->fault;
     bool wants = shows_by(f, EVIDENCE(node_throttled) | EVIDENCE(cpu_stolen) |
                                  EVIDENCE(node_forks_refused) | EVIDENCE(node_out_of_memory));
     bool asks = shows_by(f, EVIDENCE(names_failed) | EVIDENCE(names_wrong));
-    buf_puts(out, "  run:\n    - sh\n    - -c\n    - |\n      [ {node} = n0 ] && ");
-    put_subject(t, program, " --paces", out);
+    bool reads = shows_by(f, EVIDENCE(file_changed));
+    buf_printf(out, "  run:\n    - sh\n    - -c\n    - |\n%s      [ {node} = n0 ] && ",
+               reads ? saved : "");
+    put_subject(t, program, reads ? " --paces --fails" : " --paces", out);
     buf_puts(out, "      ");
     if (shows_by(f, EVIDENCE(lock_held))) {
         buf_puts(out, "exec python3 -c \"$SUBJECT\" '{out}/history.jsonl'\n"
                       "  env:\n    SUBJECT: |\n");
         put_block(interpreter, out);
     } else {
-        put_subject(t, program, wants ? " --wants" : asks ? " --asks=n0" : "", out);
+        put_subject(t, program,
+                    wants   ? " --wants"
+                    : asks  ? " --asks=n0"
+                    : reads ? " --fails"
+                            : "",
+                    out);
     }
 }
 

@@ -19,6 +19,8 @@ static int subject_main(int argc, char **argv) {
             s.lasts = true;
         else if (str_eq(argv[i], "--wants"))
             s.wants = true;
+        else if (str_eq(argv[i], "--fails"))
+            s.fails = true;
         else if (str_starts(argv[i], "--asks="))
             s.asks = strchr(argv[i], '=') + 1;
         else if (str_starts(argv[i], "--patience-ms="))

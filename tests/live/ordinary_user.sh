@@ -21,7 +21,7 @@ for isolation in namespaces processes; do
 cluster: {nodes: 2}
 job:
   rdzv_conf: $patient_map
-  run: [ranktrain, --steps=60, --compute-ms=5, --collective-timeout=30]
+  run: [ranktrain, --steps=60, --compute-ms=5, --collective-timeout=30, --checkpoint-every=20, "--checkpoint-dir={shared}/ckpt"]
 timeline:
   - {id: process, when: {step: 5},  fault: worker-slow, with: {share: 30%}, on: rank 0}
   - {id: node,    when: {step: 20}, fault: node-freeze, on: n1, for: 100ms}
@@ -30,14 +30,15 @@ timeline:
   - {id: store,   when: {step: 40}, fault: store-freeze, on: store, for: 100ms}
   - {id: past,    when: {step: 45}, fault: store-compact, on: store}
   - {id: clock,   when: {step: 50}, fault: clock-jump, with: {by: -1h}, on: n1}
+  - {id: disk,    when: {step: 54}, fault: file-flip, with: {path: "{shared}/ckpt/*/weights.f32"}, on: n1}
   - {id: crash,   when: {step: 55}, fault: worker-exit, on: n1}
   - {id: right,   when: {after: crash, round: 2}, heal: clock}
 limits: {total: 60s}
 END
     runs "an ordinary user, $isolation" 0 "$dir/job.yaml" --isolation $isolation
-    for id in process node network store past clock crash; do
+    for id in process node network store past clock disk crash; do
         recorded "an ordinary user, $isolation" '"kind":"fault-evidence","id":"'$id'"'
-        [ $id = crash ] || [ $id = past ] || recorded "an ordinary user, $isolation" '"kind":"fault-recovered","id":"'$id'","n":1}'
+        [[ $id = @(crash|past|disk) ]] || recorded "an ordinary user, $isolation" '"kind":"fault-recovered","id":"'$id'","n":1}'
     done
 done
 exit $failed

@@ -1,6 +1,7 @@
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"
+#include "faults/effect.h"
 #include "harness/judge/checks/lags.h"
 
 #include <string.h>
@@ -33,6 +34,31 @@ bool check_unknown_exit(const struct trial *t, struct finding *f, const char *br
             w->rank, w->node);
     return finding_unknown(f, broken, "the kernel did not tell how rank %d on %s ended", w->rank,
                            w->node);
+}
+
+/* When it was undone; INT64_MAX: it was not. What does not last is undone by nobody: what it has done
+ * lies there from its moment on. */
+static int64_t undone_ns(const struct history *h, const struct record *in_force, unsigned effects) {
+    const char *id = record_text(in_force, "id");
+    int64_t n = record_i64(in_force, "n", 0);
+    if (!(effects & EFFECT_LASTING))
+        return in_force->t_ns;
+    history_each(r, h) if (r->seq > in_force->seq && record_is(r, "fault-recovered") &&
+                           record_i64(r, "n", 0) == n &&
+                           str_eq(record_text(r, "id"), id)) return r->t_ns;
+    return INT64_MAX;
+}
+
+const struct record *check_disk_fault(const struct trial *t, int64_t from_ns, int64_t to_ns) {
+    const struct record *found = NULL;
+    history_each(r, t->history) {
+        if (r->source != SOURCE_HARNESS || !record_is(r, "fault-in-force") || r->t_ns > to_ns)
+            continue;
+        unsigned effects = effects_take(record_get(r, "effects"));
+        if (effects & EFFECT_DAMAGES_DISK && undone_ns(t->history, r, effects) >= from_ns)
+            found = r;
+    }
+    return found;
 }
 
 static const int64_t second_ns = 1000000000;

@@ -74,6 +74,9 @@ const char *check_no_checkpoints(const struct scenario *s);
  * at the directory has found one of ranktrain's format, be it damaged. Where it is not, an empty
  * look shows nothing: the job may save in a format of its own. Needs SOURCES(DISK). */
 bool check_knows_checkpoints(const struct trial *t);
+/* A fault that damages disks and was in force at some time from then to then: what was complete may
+ * not be so any more, and the job is not to blame. The newest one's fault-in-force; NULL: none was. */
+const struct record *check_disk_fault(const struct trial *t, int64_t from_ns, int64_t to_ns);
 /* The newest commit that the job has told before that record, in whatever way; NULL: none. */
 const struct record *check_commit_before(const struct trial *t, int64_t seq);
 

@@ -3,6 +3,10 @@
 
 #include "base/str.h"
 
+#include <string.h>
+
+#define DIGITS "0123456789"
+
 static const char broken[] = "Resume: a round goes on from the newest complete checkpoint.";
 
 /* The last look at the directory after each round, and before the first, as those say that looked:
@@ -28,6 +32,46 @@ static int64_t newest_complete(const struct record *disk) {
         newest = step > newest ? step : newest;
     }
     return newest;
+}
+
+/* The one of this step that lies there, and is not complete; NULL: none does. */
+static const struct json *damaged_of(const struct record *disk, int64_t step) {
+    json_each(d, record_get(disk, "damaged")) {
+        const char *path = json_get_string(d, "path", ""), *digits = path + strcspn(path, DIGITS);
+        int64_t of = -1;
+        if (str_to_i64(digits, 0, INT64_MAX, &of) && of == step)
+            return d;
+    }
+    return NULL;
+}
+
+static bool is_complete(const struct record *disk, int64_t step) {
+    json_each(c, record_get(disk, "complete")) if (json_get_i64(c, "step", 0) == step) return true;
+    return false;
+}
+
+/* A fault on the disk since the round before began may have damaged the newest where the reader does
+ * not look, or what points at it: an older one is as good. */
+static bool passed_over(const struct trial *t, const struct worker *w, const struct record *disk) {
+    const struct round *before = w->round > 1 ? t->rounds->v[w->round - 2] : NULL;
+    return before && is_complete(disk, w->resume_step) &&
+           check_disk_fault(t, before->first_start_ns, w->resume_ns);
+}
+
+/* After the last look a fault has changed what lies there. */
+static bool tell_changed(const struct trial *t, struct finding *f, const struct worker *w,
+                         const struct record *disk, int64_t newest) {
+    const struct record *fault =
+        check_disk_fault(t, disk->t_ns, w->resume_ns ? w->resume_ns : w->first_step_ns);
+    if (!fault)
+        return false;
+    finding_prove(f, disk->seq, fault->seq, w->start_seq);
+    finding_unknown(f, broken,
+                    "rank %d on %s of round %d resumed from step %lld; step %lld was complete when "
+                    "the directory was read, and after that %.40s (%.40s) was in force",
+                    w->rank, w->node, w->round, (long long)w->resume_step, (long long)newest,
+                    record_text(fault, "id"), record_text(fault, "fault"));
+    return true;
 }
 
 static bool job_says(const struct rounds *rs) {
@@ -137,12 +181,21 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
         return true;
     if (!check_knows_checkpoints(t))
         return tell_unrecognised(f, w, disk);
+    if (w->resume_step < newest && passed_over(t, w, disk))
+        return true;
+    if (tell_changed(t, f, w, disk, newest))
+        return false;
+    const struct json *torn = damaged_of(disk, w->resume_step);
     const char *expected = finding_expected(f, "step %lld, the newest complete checkpoint in %s",
                                             (long long)newest, record_text(disk, "dir"));
     finding_prove(f, disk->seq, w->start_seq);
-    return finding_fail(f, broken, expected, "rank %d on %s of round %d resumed from step %lld%s",
-                        w->rank, w->node, w->round, (long long)w->resume_step,
-                        w->resume_step > newest ? ", which is not there" : "");
+    return finding_fail(f, broken, expected,
+                        "rank %d on %s of round %d resumed from step %lld%s%.120s", w->rank,
+                        w->node, w->round, (long long)w->resume_step,
+                        torn                      ? ", which is damaged: "
+                        : w->resume_step > newest ? ", which is not there"
+                                                  : "",
+                        torn ? json_get_string(torn, "why", "") : "");
 }
 
 static bool judge_workers(const struct trial *t, struct finding *f) {
@@ -151,6 +204,41 @@ static bool judge_workers(const struct trial *t, struct finding *f) {
     for (size_t i = 0; i < rs->workers_n; i++)
         if (!judge_worker(t, f, rs->workers[i], looks[rs->workers[i]->round - 1]))
             return false;
+    return true;
+}
+
+static bool went_on(const struct round *r) {
+    for (size_t i = 0; i < r->n; i++)
+        if (r->workers[i]->resume_ns || r->workers[i]->first_step_ns)
+            return true;
+    return false;
+}
+
+/* Since a fault on the disk no round has come to a step, and the job is over: it does not do without
+ * what is damaged, although there is something older. */
+static bool tell_stuck(const struct trial *t, struct finding *f) {
+    const struct rounds *rs = t->rounds;
+    const struct round *last = rs->v[rs->n - 1];
+    const struct record *end = history_newest(t->history, SOURCE_HARNESS, "job-end"), *fault;
+    const struct record *disk = find_looks(t)[rs->n - 1];
+    size_t first = rs->n;
+    while (first > 0 && !went_on(rs->v[first - 1]))
+        first--;
+    if (first == rs->n || !first || !end || !str_eq(record_text(end, "why"), "ended") ||
+        !job_says(rs) || !disk || !newest_complete(disk))
+        return false;
+    fault = check_disk_fault(t, rs->v[first - 1]->first_start_ns, rs->v[first]->first_start_ns);
+    if (!fault)
+        return false;
+    finding_prove(f, fault->seq, disk->seq, last->workers[0]->start_seq);
+    finding_fail(
+        f, broken,
+        finding_expected(f, "step %lld, the newest complete checkpoint in %s",
+                         (long long)newest_complete(disk), record_text(disk, "dir")),
+        "since %.40s (%.40s) no round has resumed: round %d is the last, and rank %d on %s "
+        "made no step",
+        record_text(fault, "id"), record_text(fault, "fault"), last->number, last->workers[0]->rank,
+        last->workers[0]->node);
     return true;
 }
 
@@ -177,7 +265,7 @@ static bool judge(const struct trial *t, struct finding *f) {
         return finding_skip(f, "the job does not say where it resumes");
     if (!any_began(rs))
         return finding_unknown(f, broken, "no worker made a step or said where it resumed");
-    return judge_workers(t, f) &&
+    return judge_workers(t, f) && !tell_stuck(t, f) &&
            finding_pass(
                f,
                "all rounds went on from the newest complete checkpoint (round %d from step "
@@ -192,7 +280,9 @@ const struct check check_resume_step = {
             "itself and notes what is complete. What the job says about where it resumed must "
             "agree with that, on every rank. It knows ranktrain's format; of any other, "
             "job.checkpoint.complete must say what is complete, else a resume is left open. Who "
-            "prints the step that comes next, and makes it, goes on from the one before.",
+            "prints the step that comes next, and makes it, goes on from the one before. When a "
+            "fault on the disk comes after the reading, what follows is left open; when since one "
+            "no round makes a step, though something older is complete, that is a failure.",
     .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(DISK) | SOURCES(JOB) | SOURCES(PROBE),

@@ -145,9 +145,16 @@ static bool more_than_asked(const struct trial *t, struct finding *f,
     return true;
 }
 
+/* A checkpoint that lay in between may have been damaged, or not written. */
+static bool disk_failed(const struct trial *t, const struct lost_work_loss *l) {
+    const struct round *before = l->round > 1 ? t->rounds->v[l->round - 2] : NULL;
+    const struct record *resume = history_record(t->history, l->resume_seq);
+    return before && resume && check_disk_fault(t, before->first_start_ns, resume->t_ns);
+}
+
 static bool too_much(const struct trial *t, struct finding *f, const struct lost_work_loss *l) {
     int64_t most = interval(&t->scenario->job);
-    if (!most || l->made - l->from <= most)
+    if (!most || l->made - l->from <= most || disk_failed(t, l))
         return false;
     const char *expected = finding_expected(
         f, "at most %lld steps made again, as there is a checkpoint every %lld steps",
@@ -270,7 +277,8 @@ const struct check check_lost_work = {
     .text =
         "The steps that a round makes again because it resumes from an older checkpoint, and the "
         "time they had taken. Where the job's command line says --checkpoint-every, a resume "
-        "that costs more is a failure: checkpoints were not written when they should have been. "
+        "that costs more is a failure: checkpoints were not written when they should have been, "
+        "unless a fault on the disk was in force since the round before began. "
         "A round that says nothing of resuming went on behind the step before the first that it "
         "tells; if that is the job's first, and it comes as far as the control run, it began from "
         "nothing. "
