@@ -15,6 +15,15 @@ size_t crash_search_node(const struct crash_search *s, const struct crash_way *w
     return CRASH_NONE;
 }
 
+bool crash_search_commits(const struct crash_search *s, size_t point) {
+    if (point <= s->changes.had)
+        return false;
+    enum disk_deed deed = s->changes.record->v[point - 1].deed;
+    return point == s->changes.record->n || deed == DISK_SYNC || deed == DISK_SYNC_DATA ||
+           deed == DISK_SYNC_ALL || deed == DISK_RENAME || deed == DISK_EXCHANGE ||
+           deed == DISK_LINK || deed == DISK_MARK;
+}
+
 /* ---- ways of a state ---- */
 
 static bool same_losses(const struct crash_way *a, const struct crash_way *b) {

@@ -16,6 +16,7 @@ struct crash_search {
         struct crash_state state;
         struct crash_way *ways; /* by mem_push: state.ways */
         size_t *reached, reached_n;
+        size_t place; /* in the order of trials */
     } * v;
     size_t n;
     struct crash_index by_reached, by_hash;
@@ -37,6 +38,10 @@ int crash_search_compare(const struct crash_search *s, const struct crash_way *a
 size_t crash_search_lost(const struct crash_way *way);
 /* The node that a way is about; CRASH_NONE: all. */
 size_t crash_search_node(const struct crash_search *s, const struct crash_way *way);
+
+/* Whether the operation before a point says that something is whole: a sync, a rename, a word of the
+ * job; or the record ends there. */
+bool crash_search_commits(const struct crash_search *s, size_t point);
 
 /* variations.c: all that may be lost at a point, up to the bound. */
 void crash_variations_find(struct crash_search *s, size_t point);

@@ -47,22 +47,49 @@ static void fini(struct crash_search *s) {
 
 /* ---- their order ---- */
 
-static int by_telling(const void *x, const void *y) {
-    const struct crash_found *a = x, *b = y;
-    const struct crash_way *v = a->ways, *w = b->ways;
-    if (a->state.class != b->state.class)
-        return a->state.class < b->state.class ? -1 : 1;
-    if (v->losses_n != w->losses_n && a->state.class > CRASH_AT_COMMIT)
-        return v->losses_n < w->losses_n ? -1 : 1;
-    if (v->point != w->point)
-        return v->point < w->point ? -1 : 1;
-    return strcmp(a->state.hash, b->state.hash);
+/* How many of the others are tried for each of a class; the first two go before all. */
+static const size_t paces[CRASH_CLASSES_N] = {
+    [CRASH_NO_CONTENTS] = 2, [CRASH_NO_NAMES] = 2, [CRASH_ALL_LOST] = 4, [CRASH_ONE] = 3,
+    [CRASH_TORN] = 3,        [CRASH_PAIR] = 6,     [CRASH_DRAWN] = 12,
+};
+
+static int compare(size_t a, size_t b) {
+    return a == b ? 0 : a < b ? -1 : 1;
 }
 
-/* The most telling first, and no more than were asked for. */
-static void order(struct crash_search *s) {
+/* Within a class: where something was said to be whole, then the smaller ones. */
+static int by_telling(const void *x, const void *y, void *search) {
+    const struct crash_found *a = x, *b = y;
+    const struct crash_way *v = a->ways, *w = b->ways;
+    int r = compare(a->state.class, b->state.class);
+    r = r ? r : crash_search_commits(search, w->point) - crash_search_commits(search, v->point);
+    r = r ? r : crash_search_compare(search, v, w);
+    return r ? r : strcmp(a->state.hash, b->state.hash);
+}
+
+static int by_place_then_telling(const void *x, const void *y, void *search) {
+    const struct crash_found *a = x, *b = y;
+    int r = compare(a->place, b->place);
+    return r ? r : by_telling(a, b, search);
+}
+
+/* All classes have their turn however little time there is. */
+static void shuffle(struct crash_search *s) {
+    size_t counts[CRASH_CLASSES_N] = {0};
     if (s->n)
-        qsort(s->v, s->n, sizeof(*s->v), by_telling);
+        qsort_r(s->v, s->n, sizeof(*s->v), by_telling, s);
+    for (size_t i = 0; i < s->n; i++) {
+        unsigned class = s->v[i].state.class;
+        size_t nth = counts[class]++;
+        s->v[i].place = paces[class] ? s->n + nth * paces[class] : class * s->n / 2;
+    }
+    if (s->n)
+        qsort_r(s->v, s->n, sizeof(*s->v), by_place_then_telling, s);
+}
+
+/* No more than were asked for. */
+static void order(struct crash_search *s) {
+    shuffle(s);
     while (s->n > s->ask.states_max) {
         struct crash_found *f = &s->v[--s->n];
         s->left_out += (double)f->state.ways_n;

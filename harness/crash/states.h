@@ -59,7 +59,8 @@ struct crash_state {
     bool found_later; /* by crash_states_add */
 };
 
-/* Most telling first: the order of trials. */
+/* The first two are tried before all others, whose classes take turns: the telling ones more often,
+ * so that however short the time is something of each is tried. */
 enum crash_class {
     CRASH_AT_COMMIT,   /* right after a sync, a rename or a word of the job: all lost */
     CRASH_PREFIX,      /* a process died, nothing lost */
@@ -83,7 +84,7 @@ struct crash_ask {
     size_t states_max; /* different states; 0: CRASH_STATES_MAX; SIZE_MAX: all */
     uint64_t seed;     /* of what is drawn */
 };
-enum { CRASH_PER_POINT = 48, CRASH_STATES_MAX = 2000 };
+enum { CRASH_PER_POINT = 48, CRASH_STATES_MAX = 400 };
 
 struct crash_states {
     const struct disk_record *record;

@@ -201,18 +201,9 @@ static void all_with(struct variations *x, size_t kept) {
 
 /* ---- the telling ones ---- */
 
-static bool is_commit(const struct variations *x) {
-    size_t point = x->moment.point;
-    const struct disk_operation *o = &x->moment.changes->record->v[point ? point - 1 : 0];
-    if (point == x->moment.changes->had)
-        return false;
-    return point == x->moment.changes->record->n || o->deed == DISK_SYNC ||
-           o->deed == DISK_SYNC_DATA || o->deed == DISK_SYNC_ALL || o->deed == DISK_RENAME ||
-           o->deed == DISK_EXCHANGE || o->deed == DISK_LINK || o->deed == DISK_MARK;
-}
-
 static void take_whole(struct variations *x) {
-    enum crash_class all = is_commit(x) ? CRASH_AT_COMMIT : CRASH_ALL_LOST;
+    enum crash_class all =
+        crash_search_commits(x->search, x->moment.point) ? CRASH_AT_COMMIT : CRASH_ALL_LOST;
     lose_names(x, CRASH_NONE);
     lose_writes(x, CRASH_NONE, CRASH_NONE, true);
     emit(x, all);

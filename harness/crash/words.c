@@ -16,6 +16,13 @@ size_t crash_words_number(const struct crash_states *s, size_t operation) {
     return operation < had ? 0 : operation - had + 1;
 }
 
+void crash_words_many(double n, struct buf *out) {
+    if (n > 1e15)
+        buf_puts(out, "more than 10^15");
+    else
+        buf_printf(out, "%.0f", n);
+}
+
 /* ---- operations ---- */
 
 void crash_words_path(const char *path, struct buf *out) {
@@ -100,7 +107,8 @@ static void put_models(unsigned models, struct buf *out) {
         if (!(models >> i & 1))
             continue;
         buf_printf(out, "%s%s", sep, disk_models[i].name);
-        sep = models >> (i + 1) >> 1 ? ", " : " or ";
+        models &= ~(1U << i);
+        sep = models & (models - 1) ? ", " : " or ";
     }
 }
 

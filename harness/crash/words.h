@@ -10,6 +10,8 @@ size_t crash_words_number(const struct crash_states *s, size_t operation);
 
 /* "rename of latest.tmp to latest", "write of 4096 bytes at 0 to step-20/model.pt". */
 void crash_words_operation(const struct disk_operation *o, struct buf *out);
+/* Of what was left out: "1234", or "more than 10^15". */
+void crash_words_many(double n, struct buf *out);
 /* "`latest`"; the directory itself has no name, and is called so. */
 void crash_words_path(const char *path, struct buf *out);
 /* "power loss", "the death of rank 1". */
