@@ -75,7 +75,7 @@ TLS_EXPORTS := $(if $(and $(TLS),$(EVENT_ARCHIVE)),$(OUT)/tls/exports)
 TLS_LDFLAGS := -shared -Wl,-z,relro -Wl,--exclude-libs,ALL
 TLS_LDLIBS := $(if $(EVENT_ARCHIVE),-l:libevent_openssl.a,-levent_openssl -levent_core) -lssl -lcrypto
 LDFLAGS.rankrun := $(addprefix -Wl$(comma)--dynamic-list=,$(TLS_EXPORTS))
-LDLIBS.rankquake := -pthread -lfyaml -levent_core -lm -ldl
+LDLIBS.rankquake := -pthread -lfyaml -levent_core -levent_extra -lm -ldl
 LDLIBS.rankprobe := -levent_core
 LDLIBS.ranktrain := -lz -lm -ldl
 

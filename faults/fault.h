@@ -88,6 +88,7 @@ struct fault {
     unsigned needs;   /* FAULT_NEEDS_* */
     enum fault_where where;
     bool profile;                     /* it can have steps, at most FAULT_STEPS_MAX */
+    bool by_cloud;                    /* nodes in namespaces have a metadata service */
     uint64_t evidence;                /* EVIDENCE() */
     const struct fault_param *params; /* ended by {0} */
     const char *undo;                 /* a sentence for the plan */

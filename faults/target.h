@@ -66,6 +66,8 @@ struct node_ops {
      * the programs of the node see it, as far as it is on. */
     int (*open_place)(void *node, enum node_place place, bool inside, struct folder *ret,
                       struct err *err);
+    /* What its cloud's metadata service says from now on, where it has one; else nothing is done. */
+    int (*tell_cloud)(void *node, const char *cloud, const char *text, struct err *err);
     /* A signal to its program, the agent or what serves the store. */
     int (*signal_program)(void *node, int signo, struct err *err);
     /* Once its program, which is about to end, has ended: runs the same command line so long after

@@ -9,6 +9,7 @@ const struct fault fault_node_reclaim = {
     .targets = TARGET_RACK,
     .needs = FAULT_NEEDS_SILENCE,
     .where = FAULT_IN_HARNESS,
+    .by_cloud = true,
     .evidence = EVIDENCE(notice_taken) | EVIDENCE(target_exit),
     .params = (const struct fault_param[]){NOTICE_PARAMS, {0}},
     .undo = "nothing to undo: the nodes stay off until a node-start",

@@ -69,6 +69,8 @@ int notice_give(const struct target *t, const struct fault_args *a, struct err *
     put_notice(&text, t->name, a);
     int r =
         t->ops->leave_file(t->node, fault_arg(a, "notice", "preempted.json"), buf_str(&text), err);
+    if (r == 0)
+        r = t->ops->tell_cloud(t->node, fault_arg(a, "cloud", "aws"), buf_str(&text), err);
     return r ? r : t->ops->signal_program(t->node, SIGTERM, err);
 }
 

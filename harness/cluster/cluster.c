@@ -7,6 +7,7 @@
 #include "base/sys/namespace.h"
 #include "base/sys/signals.h"
 #include "harness/cluster/dead_man.h"
+#include "harness/cluster/metadata.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -71,13 +72,17 @@ static int write_text(const struct cluster *c, const char *name, const char *tex
     return folder_write(c->run, name, text, strlen(text), err);
 }
 
+static const char *cloud_name(const struct cluster *c) {
+    return plan_has_cloud(c->plan) ? METADATA_ADDRESS " " METADATA_NAME "\n" : "";
+}
+
 /* Each node knows itself, and asks the name server for all others. */
 static int write_own_hosts(struct cluster *c, struct err *err) {
     int r = 0;
     for (size_t i = 0; i < c->plan->nodes_n && r == 0; i++) {
         const struct plan_node *n = &c->plan->nodes[i];
         char *name = mem_printf("scratch/hosts.%s", n->name);
-        char *text = mem_printf(CLUSTER_LOCALHOST "%s %s\n", n->addr, n->name);
+        char *text = mem_printf(CLUSTER_LOCALHOST "%s %s\n%s", n->addr, n->name, cloud_name(c));
         r = write_text(c, name, text, err);
         free(name);
         free(text);
@@ -93,6 +98,7 @@ static int write_hosts(struct cluster *c, struct err *err) {
     buf_puts(&text, CLUSTER_LOCALHOST);
     for (size_t i = 0; i < c->plan->nodes_n; i++)
         buf_printf(&text, "%s %s\n", c->plan->nodes[i].addr, c->plan->nodes[i].name);
+    buf_puts(&text, cloud_name(c));
     return folder_write(c->run, "scratch/hosts", text.data, text.len, err);
 }
 

@@ -71,7 +71,8 @@ static bool is_closed(const struct cut *k, int from, int to, unsigned plane) {
         return false;
     list_each(it, &k->cluster->partitions) {
         const struct partition *p = list_entry(it, struct partition, link);
-        if (p->how.planes & plane && is_down(p) && impairment_is_between(&p->how, p->group[from], p->group[to]))
+        if (p->how.planes & plane && is_down(p) &&
+            impairment_is_between(&p->how, p->group[from], p->group[to]))
             return true;
     }
     return false;

@@ -3,8 +3,10 @@
 #include "harness/cluster/node_helper.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/sys/file.h"
 #include "harness/cluster/cgroups.h"
+#include "harness/cluster/metadata.h"
 #include "harness/cluster/sockets.h"
 
 #include <dirent.h>
@@ -88,6 +90,11 @@ static void find_shared_memory(struct texts *ret) {
     find_system_v("/proc/sysvipc/msg", "System V message queue", ret);
 }
 
+/* The metadata service is the helper's own. */
+static bool is_not_metadata(void *arg, const struct socket_line *s) {
+    return !str_eq(s->local, METADATA_ADDRESS);
+}
+
 void leftovers_of_namespaces(struct json_writer *w) {
     TEXTS_FINI struct texts shm = {0};
     pid_t *all;
@@ -96,6 +103,7 @@ void leftovers_of_namespaces(struct json_writer *w) {
         if (all[i] != getpid())
             all[others++] = all[i];
     find_shared_memory(&shm);
-    leftovers_put(w, &(struct leftovers){.pids = all, .pids_n = others, .shm = shm.v});
+    leftovers_put(w, &(struct leftovers){
+                         .pids = all, .pids_n = others, .is_ours = is_not_metadata, .shm = shm.v});
     free(all);
 }

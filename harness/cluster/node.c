@@ -113,6 +113,7 @@ int node_say_net(struct node *n, struct err *err) {
     struct json_writer w = say(&text, "net");
     json_put_string(&w, "addr", n->plan->addr);
     json_put_i64(&w, "prefix", ADDRESS_PREFIX);
+    json_put_bool(&w, "metadata", plan_has_cloud(n->cluster->plan));
     return say_send(n, &text, &w, NULL, 0, err);
 }
 
@@ -482,6 +483,17 @@ static bool is_own(const struct node *n, const char *path) {
            (str_starts(path, "/tmp/") || str_starts(path, "/run/"));
 }
 
+static int op_tell_cloud(void *node, const char *cloud, const char *said, struct err *err) {
+    struct node *n = node;
+    if (n->cluster->isolation != &isolation_namespaces)
+        return 0; /* who asks there would ask the host's own cloud */
+    struct buf text = {0};
+    struct json_writer w = say(&text, "notice");
+    json_put_string(&w, "cloud", cloud);
+    json_put_string(&w, "text", said);
+    return say_send(n, &text, &w, NULL, 0, err);
+}
+
 static int op_leave_file(void *node, const char *path, const char *text, struct err *err) {
     const struct node *n = node;
     struct folder root;
@@ -543,6 +555,7 @@ static const struct node_ops ops = {
     .unlimit = op_unlimit,
     .leave_file = op_leave_file,
     .open_place = op_open_place,
+    .tell_cloud = op_tell_cloud,
     .signal_program = op_signal_program,
     .kill = op_kill,
     .silence = op_silence,

@@ -12,6 +12,7 @@
 #include "faults/mechanism/tree.h"
 #include "harness/cluster/cluster.h"
 #include "harness/cluster/dead_man.h"
+#include "harness/cluster/metadata.h"
 #include "harness/cluster/node_faults.h"
 
 #include <errno.h>
@@ -42,6 +43,7 @@ struct helper {
     const struct habitat *habitat;
     struct node_faults faults;     /* in force */
     struct dead_man *heals, *ends; /* of the harness: what lasts here, and the node */
+    struct metadata *metadata;     /* of its cloud; NULL: it is in none */
     int clock;                     /* the page of the node's wall clock; -1: it has none */
     struct buf out;
     struct json_writer w;
@@ -168,7 +170,10 @@ static void on_setup(struct helper *h, struct message *m) {
 
 static void on_net(struct helper *h, struct message *m) {
     struct err err;
-    if (h->habitat->net(m->json, &err) != 0) {
+    int r = h->habitat->net(m->json, &err);
+    if (r == 0 && json_get_bool(m->json, "metadata", false))
+        r = metadata_open(&h->metadata, h->loop, &err);
+    if (r) {
         broken(h, &err);
         return;
     }
@@ -344,6 +349,12 @@ static void on_fault(struct helper *h, struct message *m) {
     answer_send(h, NULL, 0);
 }
 
+static void on_notice(struct helper *h, struct message *m) {
+    if (h->metadata)
+        metadata_tell(h->metadata, json_get_string(m->json, "cloud", ""),
+                      json_get_string(m->json, "text", ""));
+}
+
 static void on_sockets(struct helper *h, struct message *m) {
     int64_t port = json_get_i64(m->json, "port", 0);
     answer(h, "sockets");
@@ -360,11 +371,8 @@ static void handle(struct helper *h, struct message *m) {
     static const struct {
         const char *op;
         void (*fn)(struct helper *h, struct message *m);
-    } ops[] = {{"setup", on_setup},
-               {"net", on_net},
-               {"run", on_run},
-               {"fault", on_fault},
-               {"sockets", on_sockets}};
+    } ops[] = {{"setup", on_setup}, {"net", on_net},       {"run", on_run},
+               {"fault", on_fault}, {"notice", on_notice}, {"sockets", on_sockets}};
     const char *op = json_get_string(m->json, "op", "");
     dead_man_heard(h->heals);
     dead_man_heard(h->ends);
@@ -400,6 +408,7 @@ int node_helper_run(int control, struct err *err) {
     node_faults_fini(&h.faults);
     dead_man_free(h.heals);
     dead_man_free(h.ends);
+    metadata_free(h.metadata);
     file_close(&h.clock);
     buf_fini(&h.out);
     loop_free(h.loop);

@@ -18,7 +18,8 @@
  *            privileged: the program keeps all rights, and there is no `seal`
  *   helper   ready, with the listener of RANKQUAKE_EVENTS and, in namespaces, a sock_diag socket
  *            and the network namespace
- *   harness  net {addr, prefix}    when eth0 is there        helper  net {}    in namespaces only
+ *   harness  net {addr, prefix, metadata}    when eth0 is there    helper  net {}    in namespaces
+ *            only; metadata: it has a cloud's metadata service (metadata.h)
  *   harness  run {argv, env, cwd, log}
  *   helper   started {} with a pidfd and, for `watch`, a call_watch | failed {why}; then exited
  *            {status}; then, when nothing lives any more but after a second at the latest,
@@ -26,6 +27,7 @@
  *   harness  fault {token, fault, recover, kind, name, args:{..}, seed} with the target's pidfd
  *            and the file of what it keeps
  *   helper   injected {token, error|null}
+ *   harness  notice {cloud, text}    what the metadata service says from now on
  *   harness  sockets {port, round}    helper  sockets {port, round, found}: see sockets.h
  *   harness  beat {}                  nothing but a sign that it is there: see dead_man.h
  *   helper   healed {silent_ns, undone:[{fault, name, error|null}..]}    it said nothing for too long

@@ -55,6 +55,13 @@ unsigned plan_needs(const struct plan *p) {
     return needs;
 }
 
+bool plan_has_cloud(const struct plan *p) {
+    for (size_t i = 0; i < p->entries_n; i++)
+        if (p->entries[i].fault && p->entries[i].fault->by_cloud)
+            return true;
+    return false;
+}
+
 const char *plan_node_host(const struct plan_node *n) {
     return n->by_address ? n->addr : n->name;
 }

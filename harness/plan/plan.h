@@ -109,6 +109,8 @@ const char *plan_node_listen(const struct plan_node *n);
 const struct plan_node *plan_find_node(const struct plan *p, const char *name);
 /* FAULT_NEEDS_* of all faults of its timeline. */
 unsigned plan_needs(const struct plan *p);
+/* A cloud takes a node away in it. */
+bool plan_has_cloud(const struct plan *p);
 /* It is there for the store, or its agent serves it. */
 bool plan_serves_store(const struct plan *p, const struct plan_node *n);
 
