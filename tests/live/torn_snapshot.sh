@@ -24,6 +24,7 @@ for ((; epoch < 12; epoch++)); do
         echo "Epoch 6 | loss 6.5"
         exec tail -f /dev/null ;;
     esac
+    [ $epoch = 3 ] && read -rt 0.5 <> <(:) # else all may have come at once, as from a program that keeps its lines
     echo "Epoch $epoch | loss $epoch.5"
     [ $((epoch % 2)) = 1 ] || { echo "$epoch end" >"$file" && echo "Epoch $epoch | Training snapshot saved"; }
 done
