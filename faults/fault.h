@@ -39,6 +39,7 @@ enum fault_need {
     FAULT_NEEDS_PRELOAD = 8,
     FAULT_NEEDS_UPTIME = 16,
     FAULT_NEEDS_NAMES = 32, /* that nodes ask a name server for each other, on the wire */
+    FAULT_NEEDS_DISK = 64,  /* that what nodes write passes us: a disk of ours (FUSE) */
 };
 
 /* What serves the store, in nodes that are there for it alone. */

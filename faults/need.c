@@ -4,6 +4,7 @@
 #include "base/sys/namespace.h"
 #include "faults/mechanism/call_watch.h"
 #include "faults/mechanism/clock_page.h"
+#include "faults/mechanism/disk/disk.h"
 #include "faults/mechanism/seize.h"
 #include "faults/mechanism/socket_cut.h"
 
@@ -54,6 +55,7 @@ static int check_preload(struct err *err) {
 
 int fault_needs_check_namespaces(unsigned needs, struct err *err) {
     int r = needs & FAULT_NEEDS_PRELOAD ? check_preload(err) : 0;
+    r = r == 0 && needs & FAULT_NEEDS_DISK ? disk_check(err) : r;
     return r == 0 && needs & FAULT_NEEDS_UPTIME ? namespace_check_uptime(err) : r;
 }
 
@@ -72,7 +74,12 @@ int fault_needs_check(unsigned needs, struct err *err) {
         return err_say(err, -ENOTSUP,
                        "there is no wire on which frames could be held back; it comes with nodes "
                        "in namespaces");
+    if (needs & FAULT_NEEDS_DISK && !namespace_needs_no_user())
+        return err_say(err, -ENOTSUP,
+                       "an ordinary user's nodes that are processes have no disk of ours; it comes "
+                       "with nodes in namespaces, or as root");
     int r = needs & FAULT_NEEDS_SILENCE ? socket_cut_check(err) : 0;
+    r = r == 0 && needs & FAULT_NEEDS_DISK ? disk_check(err) : r;
     if (r == 0 && needs & FAULT_NEEDS_SILENCE)
         r = call_watch_check(err);
     return r == 0 && needs & FAULT_NEEDS_TRACE ? try_seize(err) : r;
@@ -85,6 +92,8 @@ const char *fault_needs_text(unsigned needs) {
         return "the wire, and so nodes in namespaces";
     if (needs & FAULT_NEEDS_UPTIME)
         return "a time namespace, and so nodes in namespaces";
+    if (needs & FAULT_NEEDS_DISK)
+        return "/dev/fuse, and without root nodes in namespaces";
     if (needs & FAULT_NEEDS_PRELOAD)
         return "programs that ask the C library for the time";
     static const char *const text[] = {

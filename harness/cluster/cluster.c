@@ -154,6 +154,7 @@ struct cluster *cluster_new(const struct plan *p, const struct folder *dir, stru
     *c = (struct cluster){.plan = p, .loop = l, .cb = *cb, .arg = arg, .run = dir};
     c->keeper = PROCESS_NONE;
     c->keeper_control = -1;
+    c->disks = (struct disk_link){.process = PROCESS_NONE, .control = -1};
     c->wire = (struct wire_link){.process = PROCESS_NONE, .fd = -1};
     list_init(&c->partitions);
     c->nodes = mem_array(struct node *, p->nodes_n + 1);
@@ -250,6 +251,7 @@ static void finish(struct cluster *c) {
     c->is_down = true;
     if (node_limits_end(c) != 0)
         texts_add(&left, "a cgroup of the harness's own, " CGROUPS_OF_NODES "%d-*", (int)getpid());
+    disk_link_end(c);
     c->layer = layer_end(c->layer);
     c->on_deadline = loop_source_free(c->on_deadline);
     c->on_beat = loop_source_free(c->on_beat);
@@ -294,6 +296,7 @@ struct cluster *cluster_free(struct cluster *c) {
     for (size_t i = 0; i < c->nodes_n; i++)
         node_free(c->nodes[i]);
     node_limits_end(c);
+    disk_link_end(c);
     c->isolation->free(c);
     partitions_free(c);
     layer_end(c->layer);

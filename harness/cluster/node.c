@@ -87,7 +87,12 @@ static int say_send(struct node *n, struct buf *text, struct json_writer *w, con
     return r;
 }
 
-static int say_setup(struct node *n, struct err *err) {
+static void put_disks(const struct node *n, struct json_writer *w) {
+    const char *const paths[] = {n->disk, n->cluster->shared, NULL};
+    json_put_strings(w, "disks", paths);
+}
+
+static int say_setup(struct node *n, const int mounts[2], struct err *err) {
     struct buf text = {0};
     struct json_writer w = say(&text, "setup");
     json_put_string(&w, "name", n->plan->name);
@@ -99,7 +104,15 @@ static int say_setup(struct node *n, struct err *err) {
     json_put_i64(&w, "dead_man", limits->dead_man_ns);
     json_put_i64(&w, "end", limits->dead_man_ns + limits->total_ns);
     n->cluster->isolation->put_setup(n, &w);
-    return say_send(n, &text, &w, &n->clock, n->clock >= 0, err);
+    if (mounts[0] >= 0)
+        put_disks(n, &w);
+    int fds[3];
+    size_t fds_n = 0;
+    for (size_t i = 0; i < 2 && mounts[i] >= 0; i++)
+        fds[fds_n++] = mounts[i];
+    if (n->clock >= 0)
+        fds[fds_n++] = n->clock;
+    return say_send(n, &text, &w, fds, fds_n, err);
 }
 
 void node_beat(struct node *n) {
@@ -350,6 +363,8 @@ static void on_end(void *arg, int fd, int what) {
     close_all(n);
     node_unlimit_all(n);
     c->isolation->ended(n);
+    if (!c->going_down && disk_link_off(n, &err) != 0)
+        node_failed(n, &err);
     if (!n->killed && !c->going_down) {
         err_say(&err, -ECHILD, "its first process ended by itself: %s",
                 process_status_text(status, text, sizeof(text)));
@@ -390,20 +405,27 @@ int node_start(struct node *n, bool fresh_disk, struct err *err) {
     if (c->going_down)
         return err_say(err, -ECANCELED, "%s: the run is ending", n->plan->name);
     c->isolation->forget(n); /* of its last life */
-    int r = prepare_disk(n, fresh_disk, err);
+    FILE_CLOSE int own = -1;
+    FILE_CLOSE int shared = -1;
+    int mounts[2] = {-1, -1}, r = prepare_disk(n, fresh_disk, err);
+    r = r ? r : disk_link_mount(n, mounts, err);
+    own = mounts[0];
+    shared = mounts[1];
     if (r == 0)
         r = node_clock_make(n, err);
     if (r == 0)
         r = c->isolation->spawn(n, err);
-    if (r)
+    if (r) {
+        disk_link_off(n, NULL);
         return err_wrap(err, "%s: ", n->plan->name);
+    }
     n->killed = n->silent = false;
     n->state = NODE_SETUP;
     n->on_control = loop_fd(c->loop, n->control, LOOP_READ, on_control, n);
     n->on_end = loop_fd(c->loop, n->init.pidfd, LOOP_READ, on_end, n);
     n->on_late = loop_timer(c->loop, on_late, n);
     loop_timer_at(n->on_late, clock_monotonic_ns() + start_wait_ns);
-    return say_setup(n, err);
+    return say_setup(n, mounts, err);
 }
 
 /* ---- as a target ---- */

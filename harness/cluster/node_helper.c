@@ -158,13 +158,19 @@ static void on_setup(struct helper *h, struct message *m) {
     h->habitat = habitat_of(json_get_string(m->json, "isolation", ""));
     h->privileged = json_get_bool(m->json, "privileged", false);
     take_watch(m->json, &h->watch);
-    h->clock = message_take_fd(m, 0);
+    struct node_disks disks = {.paths = json_get(m->json, "disks"), .mounts = {-1, -1}};
+    size_t fds = 0;
+    for (; disks.paths && fds < 2; fds++)
+        disks.mounts[fds] = message_take_fd(m, fds);
+    h->clock = message_take_fd(m, fds);
     h->heals =
         dead_man_new(h->loop, h->control, json_get_i64(m->json, "dead_man", 0), on_silence, h);
     h->ends =
         dead_man_new(h->loop, h->control, json_get_i64(m->json, "end", 0), on_long_silence, h);
-    if (h->habitat->setup(m->json, &err) != 0 || send_ready(h, &err) != 0)
+    if (h->habitat->setup(m->json, &disks, &err) != 0 || send_ready(h, &err) != 0)
         broken(h, &err);
+    for (size_t i = 0; i < 2; i++)
+        file_close(&disks.mounts[i]);
     umask(callers);
 }
 

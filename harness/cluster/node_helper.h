@@ -11,7 +11,8 @@
  *            or, for processes, setup {name, isolation, privileged, watch, calls, dir, addr, by_proc}
  *            each with {monotonic, boottime}: so many ns its uptime is ahead of the host's; with
  *            {dead_man, end}: after so many ns of silence it undoes what lasts, or ends (dead_man.h);
- *            and with the page of its wall clock, if it has one (clock_page.h)
+ *            and with the page of its wall clock, if it has one (clock_page.h), behind the mounts
+ *            of disks:[path, path], if it has such (disk_keeper.h)
  *            watch: the kinds of call of the program that are watched, as enum call_kind;
  *            calls: their numbers, of those that are watched besides
  *            by_proc: the job finds RANKQUAKE_EVENTS by way of the helper's /proc
@@ -53,12 +54,20 @@ int node_root_furnish(const struct json *root, struct err *err);
 int node_seal(const struct json *seal, bool own_root, const char *const *writable, size_t n,
               struct err *err);
 
+/* The disks of ours that it has (`disks` of setup): where, and the mounts. */
+struct node_disks {
+    const struct json *paths; /* NULL: none */
+    int mounts[2];
+};
+/* In the mount namespace of the caller, which is its own. */
+int node_disks_attach(const struct node_disks *d, struct err *err);
+
 /* What differs in a node by how it is kept apart: one const struct each, in node_setup.c and
  * node_tree.c. What may be NULL has nothing to do there. */
 struct habitat {
     const char *name; /* of the isolation */
     /* What `setup` asks for. All of it ends with the node. Returns 0 or -errno. */
-    int (*setup)(const struct json *setup, struct err *err);
+    int (*setup)(const struct json *setup, const struct node_disks *disks, struct err *err);
     /* The descriptors that go with `ready`, the listener of RANKQUAKE_EVENTS first; they are the
      * caller's, also those made before an error. */
     int (*ready)(int ret_fds[CHANNEL_FDS_MAX], size_t *ret_n, struct err *err);

@@ -7,6 +7,7 @@
 #include "base/sys/mount.h"
 #include "base/sys/namespace.h"
 #include "base/sys/netlink.h"
+#include "faults/mechanism/disk/fuse_port.h"
 #include "harness/cluster/cluster.h"
 
 #include <errno.h>
@@ -129,6 +130,16 @@ static int bring_up_loopback(struct err *err) {
     return r;
 }
 
+int node_disks_attach(const struct node_disks *d, struct err *err) {
+    size_t i = 0;
+    int r = 0;
+    json_each(it, d->paths) {
+        r = r || i == 2 ? r : fuse_port_attach(d->mounts[i], json_string(it, ""), err);
+        i++;
+    }
+    return r;
+}
+
 static int setup_all(const struct json *setup, const struct node_setup_names *keep,
                      const struct node_setup_names *dirs, struct err *err) {
     const char *name = json_get_string(setup, "name", "node");
@@ -157,7 +168,7 @@ static int seal_all(const struct json *setup, struct err *err) {
     return r;
 }
 
-static int setup_node(const struct json *setup, struct err *err) {
+static int setup_node(const struct json *setup, const struct node_disks *disks, struct err *err) {
     int64_t monotonic_ns = json_get_i64(setup, "monotonic", 0),
             boottime_ns = json_get_i64(setup, "boottime", 0);
     struct node_setup_names keep = names_of(json_get(setup, "keep")),
@@ -165,6 +176,7 @@ static int setup_node(const struct json *setup, struct err *err) {
     int r =
         monotonic_ns || boottime_ns ? namespace_shift_uptime(monotonic_ns, boottime_ns, err) : 0;
     r = r ? r : setup_all(setup, &keep, &dirs, err);
+    r = r ? r : node_disks_attach(disks, err);
     if (r == 0)
         r = seal_all(setup, err);
     free(keep.v);

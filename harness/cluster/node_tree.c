@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/sys/file.h"
+#include "base/sys/mount.h"
 #include "base/sys/process.h"
 #include "base/sys/rights.h"
 #include "faults/mechanism/socket_cut.h"
@@ -12,6 +13,7 @@
 #include "harness/cluster/shm_watch.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,16 +82,27 @@ static void put_leftovers(struct json_writer *w) {
 
 /* ---- its life ---- */
 
+/* In a mount namespace, which is all that such a node has of its own then. */
+static int attach_disks(const struct node_disks *disks, struct err *err) {
+    if (unshare(CLONE_NEWNS) != 0)
+        return err_set(err, -errno, "make a mount namespace");
+    int r = mount_make_private(err);
+    return r ? r : node_disks_attach(disks, err);
+}
+
 /* The scratch directory is made the working directory, so that the socket in it can be named
  * however long its path is. */
-static int setup(const struct json *json, struct err *err) {
+static int setup(const struct json *json, const struct node_disks *disks, struct err *err) {
     const char *dir = json_get_string(json, "dir", "/");
     str_copy(self.name, sizeof(self.name), json_get_string(json, "name", "node"));
     str_copy(self.addr, sizeof(self.addr), json_get_string(json, "addr", ""));
     self.by_proc = json_get_bool(json, "by_proc", false);
+    int r = disks->paths ? attach_disks(disks, err) : 0;
+    if (r)
+        return r;
     if (chdir(dir) != 0)
         return err_set(err, -errno, "go to %s", dir);
-    int r = process_adopt_orphans();
+    r = process_adopt_orphans();
     if (r)
         return err_set(err, r, "become the one whom orphans come to");
     self.shm = shm_watch_open();

@@ -95,6 +95,13 @@ struct wire_link {
     struct loop_source *on_message, *on_end, *on_queue;
 };
 
+/* The process that serves the disks of nodes, where the plan wants such. */
+struct disk_link {
+    struct process process; /* pid 0: never started, or ended */
+    int control;
+    struct loop_source *on_end;
+};
+
 struct cluster {
     const struct plan *plan;
     const struct isolation_ops *isolation;
@@ -112,6 +119,7 @@ struct cluster {
     struct node **nodes;
     size_t nodes_n;
     struct wire_link wire;
+    struct disk_link disks;
     struct cut *cut;
     struct wire_rules sorting; /* into planes, as the wire does it */
     struct list partitions;    /* that are in force */
@@ -174,6 +182,13 @@ void node_unlimit_all(struct node *n);
 /* Lifts all, and their keeper ends; -EBUSY: one of their cgroups stays. */
 int node_limits_end(struct cluster *c);
 void node_limits_beat(struct cluster *c);
+
+/* disk_link.c. Mounts for a new life of the node, of its disk and of the shared directory, the
+ * caller's; -1: the plan wants none. Then, when it is off: what it had not synced is lost. */
+bool disk_link_is_wanted(const struct cluster *c);
+int disk_link_mount(struct node *n, int ret_mounts[2], struct err *err);
+int disk_link_off(struct node *n, struct err *err);
+void disk_link_end(struct cluster *c);
 
 struct partition {
     struct list link;

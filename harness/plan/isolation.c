@@ -48,6 +48,15 @@ static int check_requests(const struct plan *p, struct err *err) {
     return 0;
 }
 
+/* What the cluster itself asks for. */
+static int check_disk(const struct plan *p, int (*check)(unsigned needs, struct err *err),
+                      struct err *err) {
+    struct err why;
+    if (p->scenario->cluster.disk == DISK_SPEC_KEPT || check(FAULT_NEEDS_DISK, &why) == 0)
+        return 0;
+    return err_say(err, -ENOTSUP, "cluster.disk: losing: %s", why.msg);
+}
+
 static int use_processes(struct plan *p, struct err *err) {
     char prefix[LOOPBACK_PREFIX_MAX];
     if (p->rootfs)
@@ -55,7 +64,8 @@ static int use_processes(struct plan *p, struct err *err) {
                        "cluster.rootfs needs namespaces: nodes that are processes of this host see "
                        "its files%s%s",
                        p->isolation_why ? "; " : "", p->isolation_why ? p->isolation_why : "");
-    int r = check_faults(p, err);
+    int r = check_disk(p, fault_needs_check, err);
+    r = r ? r : check_faults(p, err);
     r = r ? r : check_requests(p, err);
     if (r)
         return r;
@@ -73,6 +83,8 @@ static int use_processes(struct plan *p, struct err *err) {
 static int check_namespaces(const struct plan *p, struct err *err) {
     struct err why;
     char text[ENTRY_TEXT_MAX];
+    if (check_disk(p, fault_needs_check_namespaces, err) != 0)
+        return -ENOTSUP;
     for (size_t i = 0; i < p->entries_n; i++) {
         const struct timeline_entry *a = p->entries[i].entry;
         const struct fault *f = p->entries[i].fault;

@@ -49,7 +49,7 @@ const struct plan_node *plan_find_node(const struct plan *p, const char *name) {
 }
 
 unsigned plan_needs(const struct plan *p) {
-    unsigned needs = 0;
+    unsigned needs = p->scenario->cluster.disk == DISK_SPEC_LOSING ? FAULT_NEEDS_DISK : 0;
     for (size_t i = 0; i < p->entries_n; i++)
         needs |= p->entries[i].fault ? p->entries[i].fault->needs : 0;
     return needs;

@@ -377,6 +377,8 @@ void scenario_print(const struct scenario *s, struct buf *out) {
         buf_printf(out, ", gpus_per_node: %d", s->cluster.gpus_per_node);
     if (s->cluster.isolation != ISOLATION_AUTO)
         buf_printf(out, ", isolation: %s", isolation_names[s->cluster.isolation]);
+    if (s->cluster.disk != DISK_SPEC_KEPT)
+        buf_printf(out, ", disk: %s", disk_spec_names[s->cluster.disk]);
     if (s->cluster.privileged)
         buf_puts(out, ", privileged: true");
     buf_puts(out, "}\n");

@@ -33,6 +33,10 @@ enum store_kind { STORE_EMBEDDED, STORE_ETCD, STORE_ETCD_3, STORE_NONE };
 enum isolation { ISOLATION_AUTO, ISOLATION_NAMESPACES, ISOLATION_PROCESSES, ISOLATION_N };
 extern const char *const isolation_names[ISOLATION_N + 1]; /* NULL-ended */
 
+/* What the directories of nodes forget when a node goes off. */
+enum disk_spec { DISK_SPEC_KEPT, DISK_SPEC_LOSING, DISK_SPEC_N };
+extern const char *const disk_spec_names[DISK_SPEC_N + 1]; /* NULL-ended */
+
 struct cluster_spec {
     int nodes; /* n0 .. n(nodes-1) exist */
     int start; /* the first `start` are switched on at the beginning */
@@ -45,6 +49,7 @@ struct cluster_spec {
     bool has_gpus;        /* gpus_per_node was said; else all of the host are dealt out */
     int gpus_per_node;    /* 0: none */
     enum isolation isolation;
+    enum disk_spec disk;
     bool privileged;    /* the job keeps all rights of whoever starts the harness */
     const int *rack_of; /* by node: its rack, from 1; 0: in none. NULL: there are none */
     int racks;

@@ -1,12 +1,21 @@
-/* rankquake disk: a command over whose directory a disk of ours lies; started by rankquake itself,
- * not by people. */
+/* rankquake disk: a command over whose directory a disk of ours lies; or, as `disk FD`, the disks of
+ * the nodes of a run. Started by rankquake itself, not by people. */
 #include "base/str.h"
 #include "faults/mechanism/disk/disk_over.h"
+#include "harness/cluster/disk_keeper.h"
 #include "harness/verbs.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <sys/wait.h>
+
+static int keep(const char *fd_text) {
+    struct err err;
+    int64_t fd;
+    if (!str_to_i64(fd_text, 0, 1 << 20, &fd))
+        return verb_usage_error(&verb_disk, "it takes --over DIR and, behind --, a command");
+    return disk_keeper_run((int)fd, &err) == 0 ? EXIT_PASS : verb_broken(&verb_disk, &err);
+}
 
 static int disk_run(const struct arguments *a) {
     struct err err;
@@ -18,6 +27,8 @@ static int disk_run(const struct arguments *a) {
     int r = arguments_number(a, "--max-bytes", 1, INT64_MAX, &max_bytes);
     if (r)
         return r;
+    if (a->files_n == 1 && !over.dir && !over.argv)
+        return keep(a->files[0]);
     if (!over.dir || !over.argv || !over.argv[0] || a->files_n)
         return verb_usage_error(&verb_disk, "it takes --over DIR and, behind --, a command");
     over.disk.max_bytes = (uint64_t)max_bytes;

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # The disk: what is done to a directory that lies on it is as on any other, is recorded in its order with its bytes, and whoever
-# is killed, nothing of it stays mounted. As root and as an ordinary user.
+# is killed, nothing of it stays mounted; a node that goes off loses what it has not synced. As root and as an ordinary user.
+# deadline: 240 s
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-dir=$TMPDIR/disk
+desk=$TMPDIR/disk
+dir=$desk
 mkdir "$dir" && cp -R "$BIN" "$dir/bin" && cp "$OUT/tests/faults/mechanism/disk/spawn_job" "$dir" || exit 1
 chmod a+x "$TMPDIR" && chmod -R a+rwX "$dir" || exit 1
 disk=("$dir/bin/rankquake" disk)
@@ -69,4 +71,43 @@ wait $whole 2>/dev/null
 grep -q 'not connected' "$dir/said" || { fail 'a disk whose process has died does not say so'; cat "$dir/said"; }
 "${disk[@]}" --over "$dir/none" -- true 2>"$dir/said"
 [ $? = 3 ] && grep -q "$dir/none" "$dir/said" || fail 'a directory that is not there is not named'
+
+# What a node finds on its disk when it is on again, on each isolation; whoever is no root has namespaces.
+cat >"$dir/loses.yaml" <<'END'
+cluster: {nodes: 1, disk: losing}
+job:
+  max_restarts: 0
+  run:
+    - sh
+    - -c
+    - |
+      cd {disk}
+      case {out} in */control) exit 0 ;; esac
+      if [ -e begun ]; then { find . | sort; cat kept old; } >{out}/found; exit 0; fi
+      echo kept >kept; echo old >old; mkdir d; echo x >d/x; echo begun >begun; sync begun old kept d d/x .
+      echo lost >lost; echo changed >old; echo more >>kept; mv d/x d/y; rm d/y; mkdir e; mv d e/f; rm begun
+      echo go
+      exec tail -f /dev/null
+timeline:
+  - {id: dark, when: {log: '/^go/'}, fault: node-reboot, with: {down: 50ms}, on: n0}
+limits: {total: 1m}
+END
+BIN=$dir/bin
+. tests/live/runs.bash
+chmod -R a+rwX "$TMPDIR"
+as=()
+loses() { # loses WHAT ISOLATION
+    runs "$1" 0 "$2" --isolation "$3"
+    [ "$(tr '\n' ' ' <"$dir"/out/*/found)" = '. ./begun ./d ./d/x ./kept ./old kept old ' ] ||
+        fail "$1: after its reboot the node has on its disk: $(tr '\n' ' ' <"$dir"/out/*/found)"
+}
+for isolation in namespaces processes; do
+    [ $isolation = processes ] && [ "$(id -u)" != 0 ] || loses "a node of $isolation" "$desk/loses.yaml" $isolation
+done
+as=(${users[1]:-})
+loses 'an ordinary user' "$desk/loses.yaml" namespaces
+timeout 60 "${as[@]}" "$BIN/rankquake" run "$desk/loses.yaml" --isolation processes --out "$dir/out" >"$dir/said" 2>&1
+rc=$?
+[ ${#as[@]} = 0 ] || { [ $rc = 4 ] && grep -q 'cluster.disk: losing: ' "$dir/said"; } ||
+    fail "processes of an ordinary user: exit $rc, and no word of the disk"
 exit $failed
