@@ -51,7 +51,7 @@ void verbs_print_help(FILE *out) {
           out);
     for (size_t i = 0; verbs[i]; i++)
         if (verbs[i]->summary)
-            fprintf(out, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
+            fprintf(out, "  %-12s %s\n", verbs[i]->name, verbs[i]->summary);
     fputs("\nrankquake VERB --help shows how to use a verb; rankquake --version prints the build.\n"
           "exit codes: 0 passed, 1 a check failed, 2 inconclusive, 3 the harness or the control\n"
           "            run broke, 4 skipped, 5 cleanup incomplete, 64 usage or a bad scenario,\n"

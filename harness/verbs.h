@@ -15,6 +15,7 @@
     X(cgroups)                                                                                     \
     X(clean)                                                                                       \
     X(compare)                                                                                     \
+    X(crashpoints)                                                                                 \
     X(disk)                                                                                        \
     X(doctor)                                                                                      \
     X(enter)                                                                                       \

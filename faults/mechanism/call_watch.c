@@ -5,6 +5,7 @@
 #include "base/sys/rights.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -184,6 +185,31 @@ void call_watch_pass(int watch, uint64_t id) {
     r.answer.id = id;
     r.answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     ioctl(watch, SECCOMP_IOCTL_NOTIF_SEND, &r);
+}
+
+void call_watch_answer(int watch, uint64_t id, int64_t value) {
+    union {
+        struct seccomp_notif_resp answer;
+        char room[1024];
+    } r = {0};
+    r.answer.id = id;
+    r.answer.val = value < 0 ? 0 : value;
+    r.answer.error = value < 0 ? (int)value : 0;
+    ioctl(watch, SECCOMP_IOCTL_NOTIF_SEND, &r);
+}
+
+int call_watch_give(int watch, uint64_t id, int fd, bool close_on_exec) {
+    struct seccomp_notif_addfd add = {
+        .id = id, .srcfd = (unsigned)fd, .newfd_flags = close_on_exec ? O_CLOEXEC : 0};
+    int its = ioctl(watch, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
+    if (its < 0)
+        return -errno;
+    call_watch_answer(watch, id, its);
+    return 0;
+}
+
+bool call_watch_waits(int watch, uint64_t id) {
+    return ioctl(watch, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
 int call_watch_check(struct err *err) {

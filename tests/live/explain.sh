@@ -80,8 +80,8 @@ rq=$(cd "$BIN" && pwd)/rankquake
 cp -R scenarios "$dir" && cd "$dir" || exit 1
 # How quick it is, is not asked here: a machine that stands still cannot be.
 sed -i '/_within:/d' scenarios/*.yaml scenarios/*/*.yaml
-# That of try takes its time, and is typed by try.sh.
-for verb in run $(sed 's/\<run\>//; s/\<enter\>//; s/\<halt\>//; s/\<try\>//' <<<"$verbs") enter halt; do
+# Those of try and crashpoints take their time, and are typed by try.sh and crashpoints.sh.
+for verb in run $(sed 's/\<run\>//; s/\<enter\>//; s/\<halt\>//; s/\<try\>//; s/\<crashpoints\>//' <<<"$verbs") enter halt; do
     example=$("$rq" help "$verb" | sed -n 's/^example: rankquake //p')
     [ -n "$example" ] || { fail "$verb has no example"; continue; }
     if [ "$verb" = enter ]; then

@@ -1,0 +1,169 @@
+#include "harness/crash/call_record.h"
+
+#include "base/mem.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
+#include "harness/crash/call_scene.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const struct {
+    int nr;
+    call_deed_fn *does;
+} deeds[] = {
+    {SYS_openat, call_does_open_at},
+    {SYS_openat2, call_does_open_how},
+    {SYS_close, call_does_close},
+    {SYS_renameat2, call_does_rename_at},
+    {SYS_linkat, call_does_link_at},
+    {SYS_symlinkat, call_does_symlink_at},
+    {SYS_unlinkat, call_does_unlink_at},
+    {SYS_mkdirat, call_does_mkdir_at},
+    {SYS_truncate, call_does_truncate},
+    {SYS_write, call_does_write},
+    {SYS_pwrite64, call_does_pwrite},
+    {SYS_writev, call_does_writev},
+    {SYS_pwritev, call_does_pwritev},
+    {SYS_pwritev2, call_does_pwritev2},
+    {SYS_ftruncate, call_does_ftruncate},
+    {SYS_fallocate, call_does_allocate},
+    {SYS_fsync, call_does_fsync},
+    {SYS_fdatasync, call_does_fdatasync},
+    {SYS_sync_file_range, call_does_sync_range},
+    {SYS_sync, call_does_sync},
+    {SYS_syncfs, call_does_syncfs},
+    {SYS_msync, call_does_msync},
+    {SYS_copy_file_range, call_does_copy_range},
+    {SYS_sendfile, call_does_sendfile},
+    {SYS_splice, call_does_splice},
+    {SYS_io_uring_setup, call_does_ring},
+#ifdef SYS_renameat
+    {SYS_renameat, call_does_rename_at},
+#endif
+#ifdef SYS_open /* calls that newer machines never had */
+    {SYS_open, call_does_open},
+    {SYS_creat, call_does_creat},
+    {SYS_rename, call_does_rename},
+    {SYS_link, call_does_link},
+    {SYS_symlink, call_does_symlink},
+    {SYS_unlink, call_does_unlink},
+    {SYS_rmdir, call_does_rmdir},
+    {SYS_mkdir, call_does_mkdir},
+#endif
+};
+enum { DEEDS = sizeof(deeds) / sizeof(*deeds) };
+
+const struct call_watch *call_record_watch(void) {
+    static struct call_watch w;
+    if (w.numbers_n == 0)
+        for (size_t i = 0; i < DEEDS; i++)
+            w.numbers[w.numbers_n++] = deeds[i].nr;
+    return &w;
+}
+
+struct call_record *call_record_new(int watch, int dir, struct disk_recorder *to, struct err *err) {
+    struct call_record *r = mem_new(struct call_record);
+    *r = (struct call_record){.watch = watch, .dir = dir, .to = to, .pidfd = -1};
+    if (file_path_of(dir, r->base, sizeof(r->base)))
+        return r;
+    err_say(err, -ENOENT, "the directory that is recorded has no path");
+    return call_record_free(r);
+}
+
+struct call_record *call_record_free(struct call_record *r) {
+    if (!r)
+        return NULL;
+    file_close(&r->pidfd);
+    free(r->known);
+    buf_fini(&r->bytes);
+    free(r);
+    return NULL;
+}
+
+struct call_record_seen call_record_seen(const struct call_record *r) {
+    return r->seen;
+}
+
+/* Its RANK and umask; a pid that is used again has another pidfd by then. */
+static void meet(struct call_record *r, pid_t pid) {
+    char path[64];
+    BUF_FINI struct buf text = {0};
+    if (r->pid == pid && r->pidfd >= 0)
+        return;
+    file_close(&r->pidfd);
+    r->pid = pid;
+    r->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    r->rank = -1;
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+    if (file_read(path, 1 << 20, &text, NULL) == 0)
+        for (const char *p = text.data; p && p < text.data + text.len; p += strlen(p) + 1)
+            if (strncmp(p, "RANK=", 5) == 0)
+                r->rank = atoi(p + 5);
+}
+
+int call_record_serve(struct call_record *r) {
+    struct watched_call c;
+    int n = call_watch_next(r->watch, &c);
+    if (n <= 0)
+        return n;
+    struct call_scene s = {r, &c};
+    int64_t answer = CALL_GOES_ON;
+    meet(r, c.pid);
+    for (size_t i = 0; i < DEEDS; i++)
+        if (deeds[i].nr == c.nr && call_watch_waits(r->watch, c.id))
+            answer = deeds[i].does(&s);
+    if (answer == CALL_GOES_ON)
+        call_watch_pass(r->watch, c.id);
+    else if (answer != CALL_ANSWERED)
+        call_watch_answer(r->watch, c.id, answer);
+    return 1;
+}
+
+void call_record_mark(struct call_record *r, const char *what, int pid) {
+    disk_recorder_add(r->to, &(struct disk_operation){.deed = DISK_MARK,
+                                                      .path = what,
+                                                      .to = "",
+                                                      .t_ns = clock_monotonic_ns(),
+                                                      .pid = pid,
+                                                      .rank = -1,
+                                                      .node = ""});
+}
+
+void call_scene_tell(const struct call_scene *s, struct disk_operation o) {
+    struct call_record *r = s->r;
+    o.t_ns = clock_monotonic_ns();
+    o.pid = s->c->pid;
+    o.rank = r->rank;
+    o.node = "";
+    o.to = o.to ? o.to : "";
+    r->seen.operations += o.deed != DISK_OPEN && o.deed != DISK_CLOSE;
+    disk_recorder_add(r->to, &o);
+}
+
+static struct known_file *find_known(struct call_record *r, const struct stat *st) {
+    for (size_t i = 0; i < r->known_n; i++)
+        if (r->known[i].ino == st->st_ino && r->known[i].dev == st->st_dev)
+            return &r->known[i];
+    return NULL;
+}
+
+uint64_t call_scene_new_number(const struct call_scene *s, const struct stat *st) {
+    struct call_record *r = s->r;
+    struct known_file *k = find_known(r, st);
+    if (!k) {
+        mem_push(r->known, r->known_n) = (struct known_file){st->st_dev, st->st_ino, 0};
+        k = &r->known[r->known_n - 1];
+    }
+    return k->file = ++r->files;
+}
+
+uint64_t call_scene_number(const struct call_scene *s, const struct stat *st) {
+    struct known_file *k = find_known(s->r, st);
+    return k ? k->file : call_scene_new_number(s, st);
+}

@@ -1,0 +1,145 @@
+#include "harness/crash/call_scene.h"
+
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { LINKS_MAX = 16 };
+
+/* ---- what the caller has ---- */
+
+bool call_scene_read(const struct call_scene *s, uint64_t at, void *ret, size_t size) {
+    struct iovec own = {ret, size}, its = {(void *)(uintptr_t)at, size};
+    return process_vm_readv(s->c->thread, &own, 1, &its, 1, 0) == (ssize_t)size;
+}
+
+bool call_scene_write(const struct call_scene *s, uint64_t at, const void *data, size_t size) {
+    struct iovec own = {(void *)(uintptr_t)data, size}, its = {(void *)(uintptr_t)at, size};
+    return process_vm_writev(s->c->thread, &own, 1, &its, 1, 0) == (ssize_t)size;
+}
+
+/* Page by page: the one behind the text may not be there. */
+static bool read_text(const struct call_scene *s, uint64_t at, char ret[PATH_MAX]) {
+    size_t got = 0, len = 4096 - at % 4096;
+    for (; got < PATH_MAX; len = 4096) {
+        len = len < PATH_MAX - got ? len : PATH_MAX - got;
+        if (!call_scene_read(s, at + got, ret + got, len))
+            return false;
+        if (memchr(ret + got, 0, len))
+            return true;
+        got += len;
+    }
+    return false;
+}
+
+static bool read_link(const char *path, char ret[PATH_MAX]) {
+    ssize_t n = readlink(path, ret, PATH_MAX - 1);
+    ret[n > 0 ? n : 0] = '\0';
+    return n > 0 && *ret == '/';
+}
+
+static bool path_of_fd(const struct call_scene *s, int fd, char ret[PATH_MAX]) {
+    char link[64];
+    if (fd == AT_FDCWD)
+        snprintf(link, sizeof(link), "/proc/%d/cwd", (int)s->c->thread);
+    else
+        snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)s->c->thread, fd);
+    return read_link(link, ret);
+}
+
+/* From the directory; false: it lies elsewhere. */
+static bool is_below(const struct call_scene *s, const char *path, char ret[PATH_MAX]) {
+    size_t n = strlen(s->r->base);
+    if (strncmp(path, s->r->base, n) != 0 || (path[n] && path[n] != '/'))
+        return false;
+    return str_copy(ret, PATH_MAX, path[n] ? path + n + 1 : "");
+}
+
+/* ---- open files ---- */
+
+int call_scene_file(const struct call_scene *s, int fd, char path[PATH_MAX], bool *ret_named) {
+    char whole[PATH_MAX];
+    struct stat st;
+    if (fd < 0 || !path_of_fd(s, fd, whole) || !is_below(s, whole, path))
+        return -1;
+    int own = (int)syscall(SYS_pidfd_getfd, s->r->pidfd, fd, 0);
+    *ret_named = own >= 0 && fstat(own, &st) == 0 && st.st_nlink > 0;
+    return own;
+}
+
+/* ---- names ---- */
+
+void call_place_close(struct call_place *p) {
+    file_close(&p->parent);
+}
+
+/* Parts the last name off, without the slashes behind it. */
+static bool part(char *path, char name[NAME_MAX + 1]) {
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        path[--n] = '\0';
+    char *slash = strrchr(path, '/');
+    if (!slash || !slash[1] || str_eq(slash + 1, ".") || str_eq(slash + 1, "..") ||
+        !str_copy(name, NAME_MAX + 1, slash + 1))
+        return false;
+    slash[slash == path] = '\0';
+    return true;
+}
+
+static bool open_parent(const struct call_scene *s, const char *path, struct call_place *ret) {
+    char root[64], whole[PATH_MAX], below[PATH_MAX];
+    snprintf(root, sizeof(root), "/proc/%d/root", (int)s->c->thread);
+    file_close(&ret->parent);
+    ret->parent = root_open(root, path, O_PATH | O_DIRECTORY);
+    if (ret->parent < 0 || !file_path_of(ret->parent, whole, sizeof(whole)) ||
+        !is_below(s, whole, below))
+        return false;
+    return snprintf(ret->path, PATH_MAX, "%s%s%s", below, *below ? "/" : "", ret->name) < PATH_MAX;
+}
+
+/* The path of what the link says, which lies where the place is. */
+static bool follow_link(const struct call_place *p, char path[PATH_MAX]) {
+    char text[PATH_MAX], whole[PATH_MAX];
+    ssize_t n = readlinkat(p->parent, p->name, text, sizeof(text) - 1);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    if (*text == '/')
+        return str_copy(path, PATH_MAX, text);
+    return file_path_of(p->parent, whole, sizeof(whole)) &&
+           snprintf(path, PATH_MAX, "%s/%s", whole, text) < PATH_MAX;
+}
+
+static bool find(const struct call_scene *s, char path[PATH_MAX], bool follow,
+                 struct call_place *ret) {
+    struct stat st;
+    for (int i = 0; i < LINKS_MAX; i++) {
+        if (!part(path, ret->name) || !open_parent(s, path, ret))
+            return false;
+        if (!follow || fstatat(ret->parent, ret->name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISLNK(st.st_mode))
+            return true;
+        if (!follow_link(ret, path))
+            return false;
+    }
+    return false;
+}
+
+bool call_place_find(const struct call_scene *s, int dir, uint64_t at, bool follow,
+                     struct call_place *ret) {
+    char text[PATH_MAX], path[PATH_MAX], base[PATH_MAX] = "";
+    if (!read_text(s, at, text) || !*text)
+        return false;
+    if (*text != '/' && !path_of_fd(s, dir, base))
+        return false;
+    return snprintf(path, sizeof(path), "%s/%s", base, text) < (int)sizeof(path) &&
+           find(s, path, follow, ret);
+}

@@ -1,0 +1,83 @@
+/* call_scene: one system call that waits, and what it is about in the directory that is recorded.
+ * Private to the room. */
+#pragma once
+
+#include "base/buf.h"
+#include "harness/crash/call_record.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+
+struct call_record {
+    int watch, dir;
+    char base[PATH_MAX]; /* what the kernel calls the directory */
+    struct disk_recorder *to;
+    struct call_record_seen seen;
+    struct known_file {
+        dev_t dev;
+        ino_t ino;
+        uint64_t file;
+    } * known;
+    size_t known_n;
+    uint64_t files; /* the last number given */
+    pid_t pid;      /* whose pidfd is kept */
+    int pidfd, rank;
+    mode_t mask; /* of the process that is served */
+    struct buf bytes;
+};
+
+struct call_scene {
+    struct call_record *r;
+    const struct watched_call *c;
+};
+
+/* A name in the directory: of what lies below parent. */
+struct call_place {
+    int parent;
+    char name[NAME_MAX + 1];
+    char path[PATH_MAX]; /* from the directory */
+};
+#define CALL_PLACE_NONE                                                                            \
+    (struct call_place) {                                                                          \
+        .parent = -1                                                                               \
+    }
+void call_place_close(struct call_place *p);
+#define CALL_PLACE_CLOSE __attribute__((cleanup(call_place_close)))
+
+/* What the caller means by a path, seen from a directory of its own (AT_FDCWD too). `at`: where the
+ * text lies in it. follow: if the name is a link, what it leads to. False: not in the directory, or
+ * not to be told. */
+bool call_place_find(const struct call_scene *s, int dir, uint64_t at, bool follow,
+                     struct call_place *ret);
+
+/* An open file of the caller's that lies in the directory; path from there, "" is the directory
+ * itself, NULL: it has no name any more. A descriptor, to be closed; -1: another one. */
+int call_scene_file(const struct call_scene *s, int fd, char path[PATH_MAX], bool *ret_named);
+
+bool call_scene_read(const struct call_scene *s, uint64_t at, void *ret, size_t size);
+bool call_scene_write(const struct call_scene *s, uint64_t at, const void *data, size_t size);
+
+/* The number that the record has for it. */
+uint64_t call_scene_number(const struct call_scene *s, const struct stat *st);
+/* A new one: what was known by that inode is gone. */
+uint64_t call_scene_new_number(const struct call_scene *s, const struct stat *st);
+/* Fills in when and by whom, and adds it. */
+void call_scene_tell(const struct call_scene *s, struct disk_operation o);
+
+/* ---- what each call does: the answer to it, or CALL_GOES_ON; call_names.c and call_bytes.c ---- */
+
+#define CALL_GOES_ON  INT64_MIN
+#define CALL_ANSWERED (INT64_MIN + 1)
+
+typedef int64_t call_deed_fn(const struct call_scene *s);
+call_deed_fn call_does_open, call_does_open_at, call_does_open_how, call_does_creat,
+    call_does_close;
+call_deed_fn call_does_rename, call_does_rename_at, call_does_link, call_does_link_at;
+call_deed_fn call_does_symlink, call_does_symlink_at, call_does_unlink, call_does_unlink_at;
+call_deed_fn call_does_rmdir, call_does_mkdir, call_does_mkdir_at, call_does_truncate;
+call_deed_fn call_does_write, call_does_pwrite, call_does_writev, call_does_pwritev;
+call_deed_fn call_does_pwritev2, call_does_ftruncate, call_does_allocate, call_does_fsync;
+call_deed_fn call_does_fdatasync, call_does_sync_range, call_does_sync, call_does_syncfs;
+call_deed_fn call_does_msync, call_does_copy_range, call_does_sendfile, call_does_splice;
+call_deed_fn call_does_ring;

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# crashpoints finds nothing in a job that saves well, and in one that has a mistake that mistake, by the smallest sequence of
+# operations and in words: by the FUSE disk, by system calls, as another user, on processes. What it cannot do it says, and
+# killed in the middle it leaves nothing.
+# deadline: 240 s
+set -u
+dir=$TMPDIR/crashpoints
+mkdir "$dir" && cp -R "$(realpath "$BIN")" "$dir/bin" && cp "$OUT/tests/harness/crash/spawn_saver" "$dir/saver" || exit 1
+chmod a+x "$TMPDIR" && chmod -R a+rX "$dir" || exit 1
+. tests/live/says.bash
+export NO_COLOR=1 XDG_CACHE_HOME=$dir/cache
+rq=$dir/bin/rankquake
+mkdir -m 1777 "$dir/desk" && cd "$dir/desk" || exit 1
+mounts=$(wc -l </proc/self/mounts)
+
+"$rq" crashpoints --max-states 1 -- ../saver '{dir}' good >"$dir/said" 2>&1
+[ $? = 4 ] && { tail -n 1 "$dir/said"; exit 77; }
+
+says_too() { # says_too WHAT PATTERN: the same output, lines joined
+    tr -s '\n ' '  ' <"$dir/said" | grep -qE -- "$2" || fail "$1: did not say $2"
+}
+
+# ---- nothing is found ----
+says 0 'nothing was found' 'a job that saves well' \
+    "$rq" crashpoints --max-states 30 --junit junit.xml --dir ckpt -- ../saver ckpt good
+grep -q '<testsuite .* failures="0"' junit.xml || fail 'junit.xml tells of failures'
+[ ! -e ckpt ] || fail 'the directory was made for real'
+says 0 'recorded by system calls' 'by system calls' \
+    "$rq" crashpoints --record calls --max-states 10 --dir ckpt -- ../saver ckpt good
+says 0 'nothing was found' 'on processes' \
+    "$rq" crashpoints --isolation processes --max-states 10 -- ../saver '{dir}' good
+[ -z "$(find runs -name 'stage-*')" ] || fail 'on processes: directories are left'
+
+# ---- what is planted is found ----
+finds() { # finds VARIANT VERDICT PATTERN [OPTION...]
+    says 1 "^[0-9]+\. $2" "$1" "$rq" crashpoints --max-states 20 "${@:4}" --dir ckpt -- ../saver ckpt "$1"
+    says_too "$1" "what .*$3"
+}
+finds torn-write 'silent divergence' 'after the truncate of rank-0.bin .* `rank-0.bin` is an empty file'
+finds no-file-fsync 'hard failure' 'rename of latest.tmp to latest before fsync of step-2/rank-[01].bin'
+says_too no-file-fsync 'it starts once latest is deleted'
+finds no-directory-fsync 'lost work' '"checkpoint-commit 2" before fsync of the directory itself: after power loss `latest` is not there'
+finds early-pointer 'hard failure' 'death after the rename of latest.tmp to latest'
+finds rename-across 'hard failure' 'rename of (scratch/shard|latest.tmp)' --fs posix
+finds commit-before-peers 'hard failure' 'death after the rename of latest.tmp to latest' --deaths process
+
+# The line that repeats a trial does, the state lies there, the page and JUnit have it.
+repeat=$(sed -n 's/^ *repeat *rankquake //p' "$dir/said" | head -n 1)
+run=$(sed 's/.*--from \([^ ]*\) .*/\1/' <<<"$repeat")
+says 1 'hard failure' 'the line that repeats a trial' bash -c "'$rq' $repeat"
+ls "$run"/states/*/latest >"$dir/said" 2>&1 || fail 'the state is not there to look at'
+grep -q '<failure type="hard failure"' "$run/junit.xml" || fail 'junit.xml has no failure'
+grep -q '<circle class="bad"' "$run/report.html" || fail 'the page has no bad point'
+grep -q '"verdict":"hard failure"' "$run/trials.jsonl" || fail 'trials.jsonl has no bad trial'
+
+# ---- as another user ----
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+    says 0 'nothing was found' 'an ordinary user' setpriv --reuid=65534 --regid=65534 --clear-groups \
+        "$rq" crashpoints --max-states 10 --out "$dir/desk/theirs" --dir ckpt -- ../saver ckpt good
+fi
+
+# ---- what is wrong is said ----
+says 64 'no command' 'no command' "$rq" crashpoints --dir ckpt
+says 64 'name the directory' 'no directory' "$rq" crashpoints -- ../saver ckpt good
+says 64 'one of them' 'two directories' "$rq" crashpoints --dir ckpt -- ../saver '{dir}' good
+says 64 'process, kernel and power' 'a death that there is not' "$rq" crashpoints --deaths fire --dir ckpt -- true
+says 64 'there is no file system' 'a file system that there is not' "$rq" crashpoints --fs fat --dir ckpt -- true
+says 64 '--only takes --from' 'a trial of no run' "$rq" crashpoints --only 1/2 --dir ckpt -- true
+says 64 'no directory nowhere' 'nothing to copy' "$rq" crashpoints --copy --dir nowhere -- true
+says 2 'wrote nothing into' 'a job that saves nothing' "$rq" crashpoints --dir ckpt -- true
+says 3 'ended with exit code 1' 'a job that fails by itself' "$rq" crashpoints --dir ckpt -- false
+says 3 'no program nowhere' 'no program' "$rq" crashpoints --dir ckpt -- nowhere
+says 2 'does not resume by itself' 'a job that does not resume' \
+    "$rq" crashpoints --dir ckpt -- sh -c '[ ! -e ckpt/x ] || { echo it is there already; exit 1; }; echo >ckpt/x'
+grep -q 'it is there already' "$dir/said" || fail 'its last lines are not said'
+says 2 'the record is full' 'a record that is too large' "$rq" crashpoints --max-bytes 4096 --dir ckpt -- ../saver ckpt good
+
+# ---- killed in the middle ----
+for kind in namespaces processes; do
+    "$rq" crashpoints --isolation $kind --out killed -- sh -c 'echo "$$ in $0" >"$0/x"; echo >&2; [ -e ../go ] || exec sleep 1000' '{dir}' >"$dir/said" 2>&1 &
+    own=$!
+    tail --pid=$own -n 0 -f /dev/null & wait_end=$!
+    until pgrep -P "$own" >/dev/null; do :; done
+    kill -9 $own
+    wait $wait_end 2>/dev/null
+    timeout 20 bash -c 'while pgrep -f "[s]leep 1000" >/dev/null; do read -rt 0.05 <> <(:); done' || fail "killed, $kind: the job is left"
+done
+[ "$(wc -l </proc/self/mounts)" = "$mounts" ] || fail 'something is left mounted'
+exit $bad
