@@ -315,7 +315,7 @@ static void say_facts(struct crashing *c, int64_t took_ns) {
                               ? ""
                               : ", those of the last two saves (--all takes all)");
     v[n++] = arena_printf(&c->arena,
-                          "%zu different states by %" PRIu64 " ways, %.0f more ways left out "
+                          "%zu different states by %" PRIu64 " ways, %.3g more ways left out "
                           "(--max-states, --seed); %zu tried in %.1f s",
                           c->states.n, c->states.ways, c->states.left_out, c->tried,
                           (double)took_ns / 1e9);
