@@ -10,7 +10,7 @@ cluster: {nodes: 2}
 job:
   nnodes: "2:2"
   rdzv_conf: $patient_map
-  run: [ranktrain, --steps=80, --checkpoint-every=10, "--checkpoint-dir={shared}/ckpt"]
+  run: [ranktrain, --steps=80, --compute-ms=30, --checkpoint-every=10, "--checkpoint-dir={shared}/ckpt"]
 probe:
   name: {cmd: [hostname], on: n1, every: 50ms, tolerance: /^n1$/}
   many: {cmd: [sh, -c, "ls {shared}/ckpt | wc -l"], every: 50ms, tolerance: ">= 0"}
