@@ -88,14 +88,15 @@ void disk_write(struct disk_call *c) {
     f->changes++;
     if (in->write_flags & FUSE_WRITE_KILL_SUIDGID)
         lose_privileges(f);
+    /* Who writes goes on meanwhile; whatever comes next waits for the lock, and so comes behind. */
+    struct fuse_write_out out = {.size = (uint32_t)n};
+    disk_answer(c, &out, sizeof(out));
     disk_note(c,
               (struct disk_operation){.deed = DISK_WRITE,
                                       .offset = offset,
                                       .size = (uint64_t)n,
                                       .bytes = (const unsigned char *)bytes},
               f);
-    struct fuse_write_out out = {.size = (uint32_t)n};
-    disk_answer(c, &out, sizeof(out));
 }
 
 void disk_fallocate(struct disk_call *c) {
