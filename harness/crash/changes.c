@@ -16,6 +16,17 @@ enum {
 };
 static const uint64_t size_max = (uint64_t)1 << 62;
 
+static size_t text_of(struct crash_changes *c, const char *text) {
+    uint64_t h = crash_index_hash(0, text, strlen(text));
+    size_t at = 0, i;
+    while ((i = crash_index_next(&c->by_text, h, &at)) != CRASH_NONE)
+        if (str_eq(c->texts[i], text))
+            return i;
+    mem_push(c->texts, c->texts_n) = text;
+    crash_index_put(&c->by_text, h, c->texts_n - 1);
+    return c->texts_n - 1;
+}
+
 static size_t slot_of(struct crash_changes *c, size_t dir, const char *name, size_t len) {
     uint64_t h = crash_index_hash(dir, name, len);
     size_t at = 0, i;
@@ -23,8 +34,8 @@ static size_t slot_of(struct crash_changes *c, size_t dir, const char *name, siz
         if (c->slots[i].dir == dir && strlen(c->slots[i].name) == len &&
             !memcmp(c->slots[i].name, name, len))
             return i;
-    mem_push(c->slots, c->slots_n) =
-        (struct crash_slot){dir, arena_strndup(&c->arena, name, len), CRASH_NONE};
+    name = arena_strndup(&c->arena, name, len);
+    mem_push(c->slots, c->slots_n) = (struct crash_slot){dir, name, CRASH_NONE, text_of(c, name)};
     crash_index_put(&c->by_name, h, c->slots_n - 1);
     return c->slots_n - 1;
 }
@@ -119,8 +130,10 @@ static bool make(struct crash_changes *c, const struct disk_operation *o, struct
     g->kind = had ? CHANGE_HAD : CHANGE_NAMES;
     g->makes = !second;
     g->inode = second ? known : make_inode(c, kind, o->file, o->mode);
-    if (kind == INODE_LINK)
+    if (kind == INODE_LINK) {
         c->inodes[g->inode].to = o->to;
+        c->inodes[g->inode].text = text_of(c, o->to);
+    }
     set(c, g, slot, g->inode);
     return true;
 }
@@ -377,10 +390,12 @@ void crash_changes_fini(struct crash_changes *c) {
     free(c->inodes);
     free(c->slots);
     free(c->implied);
+    free(c->texts);
     free(c->who);
     free(c->nodes);
     crash_index_fini(&c->by_name);
     crash_index_fini(&c->by_number);
+    crash_index_fini(&c->by_text);
     arena_fini(&c->arena);
     *c = (struct crash_changes){0};
 }

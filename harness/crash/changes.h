@@ -48,6 +48,7 @@ struct crash_inode {
     enum inode_kind kind;
     unsigned mode;
     const char *to;
+    size_t text; /* of what a link says */
     uint64_t number, size;
     size_t last, shaped; /* last operation on its contents; the last that it grew or was cut by */
 };
@@ -56,6 +57,7 @@ struct crash_slot {
     size_t dir; /* inode */
     const char *name;
     size_t inode; /* at the record's end */
+    size_t text;  /* equal names have equal numbers */
 };
 
 struct crash_changes {
@@ -82,7 +84,9 @@ struct crash_changes {
     size_t ignored;
     const char *ignored_first;
 
-    struct crash_index by_name, by_number;
+    const char **texts;
+    size_t texts_n;
+    struct crash_index by_name, by_number, by_text;
 };
 
 enum { CRASH_ROOT = 0 }; /* the inode of the directory itself */

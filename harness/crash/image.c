@@ -23,6 +23,7 @@ void crash_image_fini(struct crash_image *m) {
     free(m->files);
     free(m->met);
     free(m->reached);
+    free(m->seen);
     *m = (struct crash_image){0};
 }
 
@@ -167,6 +168,25 @@ static void others_go_on(struct crash_image *m, const struct crash_way *way) {
 
 enum { DEPTH_MAX = 128 }; /* deeper than any path that can be opened at once */
 
+static void note(struct crash_image *m, size_t v) {
+    mem_push(m->seen, m->seen_n) = v;
+}
+
+static void see_entry(struct crash_image *m, size_t slot, size_t inode, int depth) {
+    const struct crash_inode *n = &m->changes->inodes[inode];
+    struct crash_file *f = &m->files[inode];
+    bool again = n->kind == INODE_FILE && f->place != CRASH_NONE;
+    size_t place = m->seen_n;
+    note(m, m->changes->slots[slot].text);
+    note(m, (size_t)depth * 8 + n->kind * 2 + again);
+    note(m, n->kind == INODE_LINK ? 0 : n->mode);
+    note(m, n->kind == INODE_DIRECTORY ? 0
+            : n->kind == INODE_LINK    ? n->text
+            : again                    ? f->place
+                                       : f->content);
+    f->place = again ? f->place : place;
+}
+
 static void reach(struct crash_image *m, size_t dir, int depth) {
     const struct crash_changes *c = m->changes;
     m->met[dir] = true;
@@ -183,6 +203,7 @@ static void reach(struct crash_image *m, size_t dir, int depth) {
         (void)(mem_push(m->reached, m->reached_n) = slot);
         (void)(mem_push(m->reached, m->reached_n) = inode);
         (void)(mem_push(m->reached, m->reached_n) = content);
+        see_entry(m, slot, inode, depth);
         if (c->inodes[inode].kind == INODE_DIRECTORY && depth < DEPTH_MAX)
             reach(m, inode, depth + 1);
     }
@@ -203,10 +224,10 @@ void crash_image_build(struct crash_image *m, const struct crash_way *way) {
     }
     if (way->others_go_on)
         others_go_on(m, way);
-    m->reached_n = 0;
+    m->reached_n = m->seen_n = 0;
     memset(m->met, 0, m->changes->inodes_n);
     for (size_t i = 0; i < m->changes->inodes_n; i++)
-        m->files[i].content = CRASH_NONE;
+        m->files[i].content = m->files[i].place = CRASH_NONE;
     reach(m, CRASH_ROOT, 0);
 }
 

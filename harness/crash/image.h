@@ -9,16 +9,19 @@ struct crash_image {
     struct crash_contents *contents;
     size_t *slots; /* inode by slot */
     struct crash_file {
-        struct crash_piece *pieces; /* by mem_push; pieces_n 0 keeps its memory */
-        size_t pieces_n, content;
+        struct crash_piece *pieces;      /* by mem_push; pieces_n 0 keeps its memory */
+        size_t pieces_n, content, place; /* place: in seen */
         const char *first; /* while it is walked through: the path by which it was met */
     } * files;             /* by inode */
     bool *met; /* directories, by inode: each is entered once, be there rings or two names */
 
-    /* What is reached, in order: slot, inode, content; three numbers each. Equal ones are the same
-     * directory. */
+    /* What is reached, in order: slot, inode, content; three numbers each. */
     size_t *reached;
     size_t reached_n;
+    /* The same without what nobody can see: name, depth and kind, mode, and content, text of a link
+     * or the place of an earlier name of the same file. Equal ones are equal directories. */
+    size_t *seen;
+    size_t seen_n;
 };
 
 void crash_image_init(struct crash_image *m, const struct crash_changes *changes,

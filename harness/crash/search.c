@@ -115,6 +115,7 @@ static void add_way(struct crash_search *s, struct crash_found *f, const struct 
     if (is_known(f, way))
         return;
     drop_larger(f, way);
+    s->losses += w.losses_n;
     if (w.losses_n) {
         struct crash_loss *l = arena_array(&s->arena, struct crash_loss, w.losses_n);
         memcpy(l, way->losses, w.losses_n * sizeof(*l));
@@ -132,50 +133,38 @@ static void add_way(struct crash_search *s, struct crash_found *f, const struct 
 
 /* ---- states ---- */
 
-static size_t by_reached(const struct crash_search *s, uint64_t *ret_hash) {
+static size_t by_seen(const struct crash_search *s, uint64_t *ret_hash) {
     const struct crash_image *m = &s->image;
-    size_t at = 0, i, bytes = m->reached_n * sizeof(*m->reached);
-    *ret_hash = crash_index_hash(0, m->reached, bytes);
-    while ((i = crash_index_next(&s->by_reached, *ret_hash, &at)) != CRASH_NONE)
-        if (s->v[i].reached_n == m->reached_n &&
-            (!bytes || !memcmp(s->v[i].reached, m->reached, bytes)))
+    size_t at = 0, i, bytes = m->seen_n * sizeof(*m->seen);
+    *ret_hash = crash_index_hash(0, m->seen, bytes);
+    while ((i = crash_index_next(&s->by_seen, *ret_hash, &at)) != CRASH_NONE)
+        if (s->v[i].seen_n == m->seen_n && (!bytes || !memcmp(s->v[i].seen, m->seen, bytes)))
             return i;
     return CRASH_NONE;
 }
 
-static size_t by_hash(const struct crash_search *s, const char *hash) {
-    size_t at = 0, i;
-    while ((i = crash_index_next(&s->by_hash, crash_index_hash(0, hash, 64), &at)) != CRASH_NONE)
-        if (str_eq(s->v[i].state.hash, hash))
-            return i;
-    return CRASH_NONE;
-}
-
-static size_t add_state(struct crash_search *s, const char *hash, uint64_t bytes,
-                        uint64_t reached_hash) {
-    struct crash_found f = {.reached_n = s->image.reached_n};
-    f.reached = mem_array(size_t, f.reached_n);
-    if (f.reached_n)
-        memcpy(f.reached, s->image.reached, f.reached_n * sizeof(*f.reached));
-    str_copy(f.state.hash, sizeof(f.state.hash), hash);
-    f.state.bytes = bytes;
+static size_t add_state(struct crash_search *s, uint64_t seen_hash) {
+    struct crash_found f = {.seen_n = s->image.seen_n, .nth = s->n};
+    f.seen = mem_array(size_t, f.seen_n);
+    if (f.seen_n)
+        memcpy(f.seen, s->image.seen, f.seen_n * sizeof(*f.seen));
     f.state.class = CRASH_CLASSES_N;
     mem_push(s->v, s->n) = f;
-    crash_index_put(&s->by_reached, reached_hash, s->n - 1);
-    crash_index_put(&s->by_hash, crash_index_hash(0, hash, 64), s->n - 1);
+    crash_index_put(&s->by_seen, seen_hash, s->n - 1);
     return s->n - 1;
 }
 
 static size_t find(struct crash_search *s, const struct crash_way *way, bool add) {
-    char hash[65];
-    uint64_t reached_hash, bytes;
+    uint64_t seen_hash;
     crash_image_build(&s->image, way);
-    size_t i = by_reached(s, &reached_hash);
-    if (i != CRASH_NONE)
-        return i;
-    crash_image_hash(&s->image, hash, &bytes);
-    i = by_hash(s, hash);
-    return i != CRASH_NONE || !add ? i : add_state(s, hash, bytes, reached_hash);
+    size_t i = by_seen(s, &seen_hash);
+    return i != CRASH_NONE || !add ? i : add_state(s, seen_hash);
+}
+
+void crash_search_hash(struct crash_search *s, size_t state) {
+    struct crash_state *x = &s->v[state].state;
+    crash_image_build(&s->image, s->v[state].ways);
+    crash_image_hash(&s->image, x->hash, &x->bytes);
 }
 
 size_t crash_search_seek(struct crash_search *s, const struct crash_way *way) {

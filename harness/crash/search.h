@@ -15,12 +15,14 @@ struct crash_search {
     struct crash_found {
         struct crash_state state;
         struct crash_way *ways; /* by mem_push: state.ways */
-        size_t *reached, reached_n;
-        size_t place; /* in the order of trials */
+        size_t *seen, seen_n;   /* crash_image */
+        size_t place;           /* in the order of trials */
+        size_t nth;             /* found */
     } * v;
     size_t n;
-    struct crash_index by_reached, by_hash;
+    struct crash_index by_seen;
     uint64_t ways;
+    size_t losses; /* that all ways have */
     double left_out;
 };
 
@@ -28,6 +30,8 @@ struct crash_search {
  * copied. */
 size_t crash_search_add(struct crash_search *s, const struct crash_way *way,
                         enum crash_class class);
+/* Its hash and how much there is: asked for last, as it takes long. */
+void crash_search_hash(struct crash_search *s, size_t state);
 /* CRASH_NONE where it is not there yet. */
 size_t crash_search_seek(struct crash_search *s, const struct crash_way *way);
 /* Which of two ways is the smaller one to tell: < 0, 0, > 0. Fewer operations lost, whole before torn,

@@ -13,6 +13,14 @@ const char *const crash_death_names[CRASH_DEATHS_N] = {
     [CRASH_POWER] = "power",
 };
 
+/* Where there are many points each has fewer. */
+static size_t default_per_point(const struct crash_search *s) {
+    size_t n = CRASH_PER_POINT * CRASH_POINTS / (s->ask.to - s->ask.from + 1);
+    return n > CRASH_PER_POINT       ? CRASH_PER_POINT
+           : n < CRASH_PER_POINT_MIN ? CRASH_PER_POINT_MIN
+                                     : n;
+}
+
 static int ask_all(struct crash_search *s, const struct crash_ask *ask, struct err *err) {
     size_t n = ask->record->n, had = s->changes.had;
     s->ask = *ask;
@@ -25,7 +33,7 @@ static int ask_all(struct crash_search *s, const struct crash_ask *ask, struct e
     s->ask.to = s->ask.to > had ? s->ask.to : had;
     s->ask.deaths = ask->deaths ? ask->deaths : (1U << CRASH_DEATHS_N) - 1;
     s->ask.models = (ask->models ? ask->models : disk_models_default) & DISK_MODELS_ALL;
-    s->ask.per_point = ask->per_point ? ask->per_point : CRASH_PER_POINT;
+    s->ask.per_point = ask->per_point ? ask->per_point : default_per_point(s);
     s->ask.states_max = ask->states_max ? ask->states_max : CRASH_STATES_MAX;
     return 0;
 }
@@ -33,11 +41,10 @@ static int ask_all(struct crash_search *s, const struct crash_ask *ask, struct e
 static void fini(struct crash_search *s) {
     for (size_t i = 0; i < s->n; i++) {
         free(s->v[i].ways);
-        free(s->v[i].reached);
+        free(s->v[i].seen);
     }
     free(s->v);
-    crash_index_fini(&s->by_reached);
-    crash_index_fini(&s->by_hash);
+    crash_index_fini(&s->by_seen);
     crash_image_fini(&s->image);
     crash_contents_fini(&s->contents);
     crash_changes_fini(&s->changes);
@@ -64,7 +71,7 @@ static int by_telling(const void *x, const void *y, void *search) {
     int r = compare(a->state.class, b->state.class);
     r = r ? r : crash_search_commits(search, w->point) - crash_search_commits(search, v->point);
     r = r ? r : crash_search_compare(search, v, w);
-    return r ? r : strcmp(a->state.hash, b->state.hash);
+    return r ? r : compare(a->nth, b->nth);
 }
 
 static int by_place_then_telling(const void *x, const void *y, void *search) {
@@ -94,15 +101,13 @@ static void order(struct crash_search *s) {
         struct crash_found *f = &s->v[--s->n];
         s->left_out += (double)f->state.ways_n;
         free(f->ways);
-        free(f->reached);
+        free(f->seen);
     }
-    crash_index_clear(&s->by_reached);
-    crash_index_clear(&s->by_hash);
+    crash_index_clear(&s->by_seen);
     for (size_t i = 0; i < s->n; i++) {
         const struct crash_found *f = &s->v[i];
-        crash_index_put(&s->by_reached,
-                        crash_index_hash(0, f->reached, f->reached_n * sizeof(*f->reached)), i);
-        crash_index_put(&s->by_hash, crash_index_hash(0, f->state.hash, 64), i);
+        crash_index_put(&s->by_seen, crash_index_hash(0, f->seen, f->seen_n * sizeof(*f->seen)), i);
+        crash_search_hash(s, i);
     }
 }
 
@@ -202,8 +207,10 @@ size_t crash_states_add(struct crash_states *s, const struct crash_way *way) {
     if (!(crash_states_models(s, way) & way->models))
         return SIZE_MAX;
     size_t n = s->search->n, i = crash_search_add(s->search, way, CRASH_DRAWN);
-    if (i == n)
+    if (i == n) {
         s->search->v[i].state.found_later = true;
+        crash_search_hash(s->search, i);
+    }
     show(s, s->search);
     return i;
 }

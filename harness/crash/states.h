@@ -84,7 +84,8 @@ struct crash_ask {
     size_t states_max; /* different states; 0: CRASH_STATES_MAX; SIZE_MAX: all */
     uint64_t seed;     /* of what is drawn */
 };
-enum { CRASH_PER_POINT = 48, CRASH_STATES_MAX = 400 };
+/* Of more than CRASH_POINTS points each has fewer ways, but no fewer than the least. */
+enum { CRASH_PER_POINT = 48, CRASH_PER_POINT_MIN = 6, CRASH_POINTS = 150, CRASH_STATES_MAX = 400 };
 
 struct crash_states {
     const struct disk_record *record;

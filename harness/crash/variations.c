@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAIR_NAMES = 6, ALL_MAX = 1 << 20, DRAWN_MAX = 1 << 16 };
+enum { PAIR_NAMES = 6, LATEST = 32, ALL_MAX = 1 << 20, DRAWN_MAX = 1 << 16 };
+/* Some 64 MB. Past them long lists are left out, as if beyond the bound. */
+enum { LOSSES_MAX = 1 << 21, LOSSES_SHORT = 32 };
 
 struct variations {
     struct crash_search *search;
@@ -68,9 +70,14 @@ static uint64_t hash_losses(const struct crash_losses *l) {
  * hashes are taken for equal here: at worst one way is not looked at. */
 static void emit(struct variations *x, enum crash_class class) {
     size_t at = 0;
+    if (!x->left) {
+        x->draft.n = 0;
+        return;
+    }
     crash_losses_close(&x->moment, &x->draft);
+    bool long_one = x->search->losses > LOSSES_MAX && x->draft.n > LOSSES_SHORT;
     uint64_t h = hash_losses(&x->draft);
-    if (x->left && crash_index_next(&x->seen, h, &at) == SIZE_MAX) {
+    if (!long_one && crash_index_next(&x->seen, h, &at) == SIZE_MAX) {
         crash_index_put(&x->seen, h, 0);
         x->way.losses = x->draft.v;
         x->way.losses_n = x->draft.n;
@@ -201,6 +208,11 @@ static void all_with(struct variations *x, size_t kept) {
 
 /* ---- the telling ones ---- */
 
+/* Of many the last are looked at one by one. */
+static size_t latest(size_t n) {
+    return n > LATEST ? n - LATEST : 0;
+}
+
 static void take_whole(struct variations *x) {
     enum crash_class all =
         crash_search_commits(x->search, x->moment.point) ? CRASH_AT_COMMIT : CRASH_ALL_LOST;
@@ -209,7 +221,7 @@ static void take_whole(struct variations *x) {
     emit(x, all);
     emit(x, CRASH_PREFIX); /* nothing lost */
     for (int size_too = 1; size_too >= 0; size_too--) {
-        for (size_t k = x->files_n; k-- > 0;) {
+        for (size_t k = x->files_n; x->left && k-- > latest(x->files_n);) {
             lose_writes(x, x->files[k], CRASH_NONE, size_too);
             emit(x, CRASH_NO_CONTENTS);
         }
@@ -219,7 +231,7 @@ static void take_whole(struct variations *x) {
 }
 
 static void take_names(struct variations *x) {
-    for (size_t k = x->names_n; k-- > 0;) {
+    for (size_t k = x->names_n; x->left && k-- > latest(x->names_n);) {
         lose_name(x, x->names[k]);
         emit(x, CRASH_NO_NAMES);
         lose(x, x->names[k], CRASH_REMOVAL, 0, 0);
@@ -234,7 +246,7 @@ static void take_names(struct variations *x) {
 }
 
 static void take_writes(struct variations *x) {
-    for (size_t k = x->writes_n; k-- > 0;) {
+    for (size_t k = x->writes_n; x->left && k-- > latest(x->writes_n);) {
         for (int size_too = 1; size_too >= 0; size_too--) {
             lose_write(x, x->writes[k], size_too);
             emit(x, CRASH_ONE);
@@ -260,7 +272,7 @@ static void tear(struct variations *x, size_t i, uint64_t from, uint64_t to, uin
 
 static void take_torn(struct variations *x) {
     uint64_t unit = x->moment.unit;
-    for (size_t k = x->writes_n; k-- > 0;) {
+    for (size_t k = x->writes_n; x->left && k-- > latest(x->writes_n);) {
         const struct crash_change *g = change(x, x->writes[k]);
         uint64_t first = (g->at / unit + 1) * unit, last = (g->end - 1) / unit * unit;
         uint64_t half = (g->at + (g->end - g->at) / 2) / unit * unit;
@@ -276,8 +288,8 @@ static void take_torn(struct variations *x) {
 /* Two of the latest names, or one and the bytes of a file, or the bytes of two files. */
 static void take_pairs(struct variations *x) {
     size_t first = x->names_n > PAIR_NAMES ? x->names_n - PAIR_NAMES : 0;
-    for (size_t k = x->names_n; k-- > first;) {
-        for (size_t f = x->files_n; f-- > 0;) {
+    for (size_t k = x->names_n; x->left && k-- > first;) {
+        for (size_t f = x->files_n; x->left && f-- > latest(x->files_n);) {
             lose_name(x, x->names[k]);
             lose_writes(x, x->files[f], CRASH_NONE, true);
             emit(x, CRASH_PAIR);
@@ -288,7 +300,7 @@ static void take_pairs(struct variations *x) {
             emit(x, CRASH_PAIR);
         }
     }
-    for (size_t f = x->files_n; f-- > 1;) {
+    for (size_t f = x->files_n; x->left && f-- > latest(x->files_n) + 1;) {
         lose_writes(x, x->files[f], CRASH_NONE, true);
         lose_writes(x, x->files[f - 1], CRASH_NONE, true);
         emit(x, CRASH_PAIR);
