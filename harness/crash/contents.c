@@ -237,7 +237,7 @@ size_t crash_contents_of(struct crash_contents *c, const struct crash_piece *pie
     size_t at = 0, i;
     while ((i = crash_index_next(&c->by_pieces, h, &at)) != SIZE_MAX)
         if (c->recipes[i].pieces_n == n &&
-            !memcmp(c->recipes[i].pieces, pieces, n * sizeof(*pieces)))
+            (!n || !memcmp(c->recipes[i].pieces, pieces, n * sizeof(*pieces))))
             return c->recipes[i].content;
     struct crash_recipe r = {mem_array(struct crash_piece, n + 1), n, content_of(c, pieces, n)};
     if (n)
