@@ -38,8 +38,9 @@ enum fault_need {
      * and that a node has uptimes of its own (a time namespace). */
     FAULT_NEEDS_PRELOAD = 8,
     FAULT_NEEDS_UPTIME = 16,
-    FAULT_NEEDS_NAMES = 32, /* that nodes ask a name server for each other, on the wire */
-    FAULT_NEEDS_DISK = 64,  /* that what nodes write passes us: a disk of ours (FUSE) */
+    FAULT_NEEDS_CALLS = 128, /* that a program's system calls wait for us (call_watch.h) */
+    FAULT_NEEDS_NAMES = 32,  /* that nodes ask a name server for each other, on the wire */
+    FAULT_NEEDS_DISK = 64,   /* that what nodes write passes us: a disk of ours (FUSE) */
 };
 
 /* What serves the store, in nodes that are there for it alone. */
@@ -109,6 +110,8 @@ struct fault {
     /* What of the target it keeps in the run's directory, in target.keep: "core". NULL returned:
      * nothing. For FAULT_IN_NODE on a worker. */
     const char *(*keeps)(const struct fault_args *a);
+    /* Which operations on disks (DISK_DOES_*) must wait for us. NULL: none. */
+    unsigned (*watches)(const struct fault_args *a);
     /* A path of this host that it reads; NULL returned: none. */
     const char *(*reads)(const struct fault_args *a);
     /* The region of a worker's memory that it is about; NULL returned: none that was announced. */

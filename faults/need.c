@@ -56,6 +56,7 @@ static int check_preload(struct err *err) {
 int fault_needs_check_namespaces(unsigned needs, struct err *err) {
     int r = needs & FAULT_NEEDS_PRELOAD ? check_preload(err) : 0;
     r = r == 0 && needs & FAULT_NEEDS_DISK ? disk_check(err) : r;
+    r = r == 0 && needs & FAULT_NEEDS_CALLS ? call_watch_check(err) : r;
     return r == 0 && needs & FAULT_NEEDS_UPTIME ? namespace_check_uptime(err) : r;
 }
 
@@ -80,7 +81,7 @@ int fault_needs_check(unsigned needs, struct err *err) {
                        "with nodes in namespaces, or as root");
     int r = needs & FAULT_NEEDS_SILENCE ? socket_cut_check(err) : 0;
     r = r == 0 && needs & FAULT_NEEDS_DISK ? disk_check(err) : r;
-    if (r == 0 && needs & FAULT_NEEDS_SILENCE)
+    if (r == 0 && needs & (FAULT_NEEDS_SILENCE | FAULT_NEEDS_CALLS))
         r = call_watch_check(err);
     return r == 0 && needs & FAULT_NEEDS_TRACE ? try_seize(err) : r;
 }
@@ -94,6 +95,8 @@ const char *fault_needs_text(unsigned needs) {
         return "a time namespace, and so nodes in namespaces";
     if (needs & FAULT_NEEDS_DISK)
         return "/dev/fuse, and without root nodes in namespaces";
+    if (needs & FAULT_NEEDS_CALLS)
+        return "seccomp with a listener";
     if (needs & FAULT_NEEDS_PRELOAD)
         return "programs that ask the C library for the time";
     static const char *const text[] = {

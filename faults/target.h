@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/sys/folder.h"
 #include "faults/mechanism/clock_page.h"
+#include "faults/mechanism/disk_rules.h"
 #include "faults/mechanism/impairment.h"
 
 #include <stdbool.h>
@@ -68,6 +69,10 @@ struct node_ops {
                       struct err *err);
     /* What its cloud's metadata service says from now on, where it has one; else nothing is done. */
     int (*tell_cloud)(void *node, const char *cloud, const char *text, struct err *err);
+    /* What the node's programs do to its disk, or to the shared directory, gets what the rule says;
+     * root is filled in. Off: as it was, and who waits goes on. */
+    int (*disk_rule)(void *node, const struct disk_rule *rule, enum node_place place, bool on,
+                     struct err *err);
     /* A signal to its program, the agent or what serves the store. */
     int (*signal_program)(void *node, int signo, struct err *err);
     /* Once its program, which is about to end, has ended: runs the same command line so long after

@@ -39,7 +39,7 @@ static void read_link(const struct watched_call *c, const char *what, char ret[C
         ret[0] = '\0';
 }
 
-static void path_of_fd(const struct watched_call *c, int fd, char ret[CALL_FILE_MAX]) {
+void call_file_of(const struct watched_call *c, int fd, char ret[CALL_FILE_MAX]) {
     char what[32];
     snprintf(what, sizeof(what), "fd/%d", fd);
     read_link(c, what, ret);
@@ -74,7 +74,7 @@ static void settle(char *path) {
     *out = '\0';
 }
 
-static void path_at(const struct watched_call *c, int dir, uint64_t name, char ret[CALL_FILE_MAX]) {
+void call_file_at(const struct watched_call *c, int dir, uint64_t name, char ret[CALL_FILE_MAX]) {
     char text[CALL_FILE_MAX], base[CALL_FILE_MAX] = "";
     ret[0] = '\0';
     if (!read_text(c, name, text) || !*text)
@@ -82,7 +82,7 @@ static void path_at(const struct watched_call *c, int dir, uint64_t name, char r
     if (*text != '/' && dir == AT_FDCWD)
         read_link(c, "cwd", base);
     else if (*text != '/')
-        path_of_fd(c, dir, base);
+        call_file_of(c, dir, base);
     if (*text != '/' && !*base)
         return;
     if (snprintf(ret, CALL_FILE_MAX, "%s/%s", base, text) >= CALL_FILE_MAX)
@@ -92,7 +92,7 @@ static void path_at(const struct watched_call *c, int dir, uint64_t name, char r
 
 /* ---- calls ---- */
 
-static bool opens_to_write(const struct watched_call *c, uint64_t flags) {
+bool call_file_opens_to_write(const struct watched_call *c, uint64_t flags) {
 #ifdef SYS_creat
     if (c->nr == SYS_creat)
         return true;
@@ -106,20 +106,20 @@ static bool opens_to_write(const struct watched_call *c, uint64_t flags) {
 
 static void open_paths(const struct watched_call *c, char *from) {
     bool at = c->nr == SYS_openat || c->nr == SYS_openat2;
-    if (opens_to_write(c, c->args[at ? 2 : 1]))
-        path_at(c, at ? (int)c->args[0] : AT_FDCWD, c->args[at], from);
+    if (call_file_opens_to_write(c, c->args[at ? 2 : 1]))
+        call_file_at(c, at ? (int)c->args[0] : AT_FDCWD, c->args[at], from);
 }
 
 static void rename_paths(const struct watched_call *c, char *from, char *to) {
 #ifdef SYS_rename
     if (c->nr == SYS_rename) {
-        path_at(c, AT_FDCWD, c->args[0], from);
-        path_at(c, AT_FDCWD, c->args[1], to);
+        call_file_at(c, AT_FDCWD, c->args[0], from);
+        call_file_at(c, AT_FDCWD, c->args[1], to);
         return;
     }
 #endif
-    path_at(c, (int)c->args[0], c->args[1], from);
-    path_at(c, (int)c->args[2], c->args[3], to);
+    call_file_at(c, (int)c->args[0], c->args[1], from);
+    call_file_at(c, (int)c->args[2], c->args[3], to);
 }
 
 void call_file_paths(const struct watched_call *c, char from[CALL_FILE_MAX],
@@ -131,5 +131,5 @@ void call_file_paths(const struct watched_call *c, char from[CALL_FILE_MAX],
     else if (c->kind == CALL_RENAME)
         rename_paths(c, from, to);
     else if (c->kind == CALL_WRITE || (c->kind == CALL_CLOSE && was_opened_to_write(c, fd)))
-        path_of_fd(c, fd, from);
+        call_file_of(c, fd, from);
 }

@@ -187,7 +187,7 @@ void call_watch_pass(int watch, uint64_t id) {
     ioctl(watch, SECCOMP_IOCTL_NOTIF_SEND, &r);
 }
 
-void call_watch_answer(int watch, uint64_t id, int64_t value) {
+int call_watch_answer(int watch, uint64_t id, int64_t value) {
     union {
         struct seccomp_notif_resp answer;
         char room[1024];
@@ -195,7 +195,7 @@ void call_watch_answer(int watch, uint64_t id, int64_t value) {
     r.answer.id = id;
     r.answer.val = value < 0 ? 0 : value;
     r.answer.error = value < 0 ? (int)value : 0;
-    ioctl(watch, SECCOMP_IOCTL_NOTIF_SEND, &r);
+    return ioctl(watch, SECCOMP_IOCTL_NOTIF_SEND, &r) == 0 ? 0 : -errno;
 }
 
 int call_watch_give(int watch, uint64_t id, int fd, bool close_on_exec) {

@@ -53,8 +53,8 @@ int call_watch_take(int from);
 /* The next call that waits. 1; 0: it has gone; a -errno: nothing is watched any more. */
 int call_watch_next(int watch, struct watched_call *ret);
 void call_watch_pass(int watch, uint64_t id); /* lets it go on */
-/* It is not made: the caller gets that value, or below 0 a -errno. */
-void call_watch_answer(int watch, uint64_t id, int64_t value);
+/* It is not made: the caller gets that value, or below 0 a -errno. 0; -ENOENT: who called has gone. */
+int call_watch_answer(int watch, uint64_t id, int64_t value);
 /* It is not made: the caller gets a copy of this descriptor (Linux 5.9), which stays the watcher's.
  * Returns 0, or a -errno, after which the call still waits. */
 int call_watch_give(int watch, uint64_t id, int fd, bool close_on_exec);

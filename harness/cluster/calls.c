@@ -1,5 +1,6 @@
 /* Calls of a node's program that wait for us: connections for the cut, files for whoever asks. */
 #include "base/sys/file.h"
+#include "faults/mechanism/disk_call.h"
 #include "harness/cluster/cut.h"
 
 static unsigned of_trigger(const struct trigger *t) {
@@ -24,6 +25,8 @@ static void of_timeline(const struct plan *p, struct call_watch *w) {
     for (size_t i = 0; i < p->entries_n; i++) {
         const struct timeline_entry *a = p->entries[i].entry;
         const struct fault *f = p->entries[i].fault;
+        if (f && f->watches)
+            disk_call_watch(w, f->watches(&p->entries[i].args));
         w->kinds |= of_trigger(&a->when) | of_trigger(a->until);
         add_number(w, &a->when);
         add_number(w, a->until);
@@ -68,13 +71,15 @@ void node_pass(struct node *n, const struct watched_call *call) {
         return;
     if (call->kind == CALL_CONNECT && n->cluster->cut)
         cut_call(n->cluster->cut, n, call);
-    call_watch_pass(n->watch, call->id);
+    if (!node_disk_call(n, call))
+        call_watch_pass(n->watch, call->id);
 }
 
 void calls_watch(struct node *n, int fd) {
     n->on_watch = loop_source_free(n->on_watch);
     file_close(&n->watch);
     n->watch = fd;
+    node_disk_forget(n);
     if (fd >= 0)
         n->on_watch = loop_fd(n->cluster->loop, fd, LOOP_READ, on_watch, n);
 }

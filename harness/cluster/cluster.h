@@ -13,7 +13,8 @@
 #include "base/sys/folder.h"
 #include "base/sys/loop.h"
 #include "faults/fault.h"
-#include "faults/mechanism/call_watch.h"
+#include "faults/mechanism/call_file.h"
+#include "faults/mechanism/disk_rules.h"
 #include "faults/mechanism/store_operation.h"
 #include "harness/plan/plan.h"
 
@@ -72,6 +73,10 @@ struct cluster_callbacks {
     /* Something that the node's program has started is about to make a call that the plan asks
      * for, on a file or by its name, and waits: true when it is to wait for node_pass. */
     bool (*called)(void *arg, struct node *n, const struct watched_call *call);
+    /* A fault on a disk of the node has struck this call for the first time: verdict is failed, slowed
+     * or stuck. */
+    void (*struck)(void *arg, struct node *n, const struct watched_call *call, const char *verdict,
+                   const char *path);
     /* Of what cluster_watch_store asks for: true when it is to wait for cluster_pass_request, if it
      * waits. */
     bool (*asked)(void *arg, const struct store_request *r);
@@ -143,6 +148,13 @@ const char *node_clock_path(const struct node *n);
 /* What its programs were told of the time; -ENOENT: it has no such page. */
 int node_clock_witness(const struct node *n, struct clock_setting *ret_setting,
                        struct clock_witness *ret);
+/* What faults on its disks have done to its programs' operations: how often, as the kernel has taken
+ * it, and the last file. */
+struct disk_done {
+    int64_t count;
+    char path[CALL_FILE_MAX];
+};
+struct disk_done node_disk_done(const struct node *n, enum disk_verdict v);
 /* The control group that holds what runs on it to this limit; NULL: none does. */
 const char *node_cgroup(const struct node *n, enum node_limit what);
 bool node_is_on(const struct node *n);

@@ -60,6 +60,7 @@ struct node *node_free(struct node *n) {
     n->cluster->isolation->forget(n);
     close_all(n);
     node_clock_close(n);
+    node_disk_free(n);
     free(n->disk);
     free(n->tmp);
     free(n->events);
@@ -551,6 +552,11 @@ static int op_open_place(void *node, enum node_place place, bool inside, struct 
     return r ? err_wrap(err, "%s: ", n->plan->name) : 0;
 }
 
+static int op_disk_rule(void *node, const struct disk_rule *rule, enum node_place place, bool on,
+                        struct err *err) {
+    return node_disk_rule(node, rule, place, on, err);
+}
+
 static int op_signal_program(void *node, int signo, struct err *err) {
     const struct node *n = node;
     if (!n->program.pid)
@@ -578,6 +584,7 @@ static const struct node_ops ops = {
     .leave_file = op_leave_file,
     .open_place = op_open_place,
     .tell_cloud = op_tell_cloud,
+    .disk_rule = op_disk_rule,
     .signal_program = op_signal_program,
     .kill = op_kill,
     .silence = op_silence,

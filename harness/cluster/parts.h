@@ -83,6 +83,7 @@ struct node {
     char *cgroups[NODE_LIMITS_N]; /* that hold what runs on it to a limit; NULL: none does */
     int watch;                    /* of the calls of its program that wait for us; -1: none */
     struct loop_source *on_watch;
+    struct node_disk *faulty; /* node_disk.c: what faults do to its disks; NULL: none ever did */
 };
 
 /* The wire as the harness sees it: its process and its socket. */
@@ -171,6 +172,14 @@ void node_clock_close(struct node *n);
 void calls_put(const struct node *n, struct json_writer *w);
 /* Takes the descriptor of a call_watch, in place of the one before; -1: none any more. */
 void calls_watch(struct node *n, int fd);
+
+/* node_disk.c. As struct node_ops has it. */
+int node_disk_rule(struct node *n, const struct disk_rule *rule, enum node_place place, bool on,
+                   struct err *err);
+/* True: a fault decides about this call, and it has been dealt with. */
+bool node_disk_call(struct node *n, const struct watched_call *c);
+void node_disk_forget(struct node *n); /* who waits has gone */
+void node_disk_free(struct node *n);
 
 /* isolation_ops.forget_connections of namespaces. */
 int connections_forget(struct node *n, unsigned planes, struct err *err);

@@ -66,6 +66,8 @@
  *             worker-exit {node, pid, code|signal|unknown:true}   t: when its pidfd woke; the line
  *             may come later, behind lines with a later t, when the status took its time
  *             store-start {node, pid}   store-exit {node, pid, code|signal}
+ *             disk-call {node, pid, verdict: failed|slowed|stuck, path}   a fault on a disk has struck
+ *             this call, the first of each fault
  *             fault-evidence {id, n, what}   leftovers {node, processes:[{pid,name}], ports:[n..],
  *             shm:[path..], cgroups:[path..]}   counted inside the node after its agent ended
  *             given {node, pid, env:{NAME: mark}, cwd, fds:[[number, what]..], umask, blocked:

@@ -211,6 +211,16 @@ static bool on_asked(void *arg, const struct store_request *r) {
     return timeline_asked(arg, r);
 }
 
+static void on_struck(void *arg, struct node *n, const struct watched_call *c, const char *verdict,
+                      const char *path) {
+    struct json_writer *w = engine_record(arg, SOURCE_KERNEL, "disk-call");
+    json_put_string(w, "node", node_plan(n)->name);
+    json_put_i64(w, "pid", c->pid);
+    json_put_string(w, "verdict", verdict);
+    json_put_string(w, "path", path);
+    engine_recorded(arg);
+}
+
 static bool on_called(void *arg, struct node *n, const struct watched_call *c) {
     return timeline_called(arg, n, c);
 }
@@ -236,6 +246,7 @@ static const struct cluster_callbacks callbacks = {
     .injected = on_injected,
     .healed = on_healed,
     .called = on_called,
+    .struck = on_struck,
     .asked = on_asked,
     .counters = counting_counters,
     .counted = counting_counted,

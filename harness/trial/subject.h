@@ -14,6 +14,7 @@ struct subject_task {
     bool lasts;          /* it is undone; else what shows it is all that is waited for */
     bool wants; /* once it is in force: processor time, memory and processes, all it can get */
     bool fails; /* once it is in force: ends with 1, and goes on when it is started again */
+    const char *saves;   /* in this directory, again and again; NULL: it saves nothing */
     const char *asks;    /* for the address of this name, again and again; NULL: for its master's */
     int64_t patience_ns; /* it is in force for so long where nothing shows it before */
 };

@@ -6,6 +6,7 @@
 #include "harness/scenario/generate.h"
 #include "harness/trial/subject.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- which ---- */
@@ -110,27 +111,38 @@ static const char saved[] =
     "        for f in weights velocity; do echo $f of step $s >{shared}/ckpt/step-$s/$f.f32; done\n"
     "      done\n";
 
+/* What a subject does besides, so that there is something to strike. */
+static const char *does(const struct fault *f) {
+    if (shows_by(f, EVIDENCE(file_changed)))
+        return " --fails";
+    if (shows_by(f, EVIDENCE(disk_failed) | EVIDENCE(disk_slowed) | EVIDENCE(disk_stuck)))
+        return " --saves={shared}/ckpt";
+    return "";
+}
+
+static const char *wants(const struct fault *f) {
+    if (shows_by(f, EVIDENCE(node_throttled) | EVIDENCE(cpu_stolen) | EVIDENCE(node_forks_refused) |
+                        EVIDENCE(node_out_of_memory)))
+        return " --wants";
+    if (shows_by(f, EVIDENCE(names_failed) | EVIDENCE(names_wrong)))
+        return " --asks=n0";
+    return does(f);
+}
+
 static void put_job(const struct fault_trial *t, const char *program, struct buf *out) {
     const struct fault *f = t->fault;
-    bool wants = shows_by(f, EVIDENCE(node_throttled) | EVIDENCE(cpu_stolen) |
-                                 EVIDENCE(node_forks_refused) | EVIDENCE(node_out_of_memory));
-    bool asks = shows_by(f, EVIDENCE(names_failed) | EVIDENCE(names_wrong));
-    bool reads = shows_by(f, EVIDENCE(file_changed));
+    char paces[64];
+    snprintf(paces, sizeof(paces), " --paces%s", does(f));
     buf_printf(out, "  run:\n    - sh\n    - -c\n    - |\n%s      [ {node} = n0 ] && ",
-               reads ? saved : "");
-    put_subject(t, program, reads ? " --paces --fails" : " --paces", out);
+               shows_by(f, EVIDENCE(file_changed)) ? saved : "");
+    put_subject(t, program, paces, out);
     buf_puts(out, "      ");
     if (shows_by(f, EVIDENCE(lock_held))) {
         buf_puts(out, "exec python3 -c \"$SUBJECT\" '{out}/history.jsonl'\n"
                       "  env:\n    SUBJECT: |\n");
         put_block(interpreter, out);
     } else {
-        put_subject(t, program,
-                    wants   ? " --wants"
-                    : asks  ? " --asks=n0"
-                    : reads ? " --fails"
-                            : "",
-                    out);
+        put_subject(t, program, wants(f), out);
     }
 }
 

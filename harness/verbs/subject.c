@@ -21,6 +21,8 @@ static int subject_main(int argc, char **argv) {
             s.wants = true;
         else if (str_eq(argv[i], "--fails"))
             s.fails = true;
+        else if (str_starts(argv[i], "--saves="))
+            s.saves = strchr(argv[i], '=') + 1;
         else if (str_starts(argv[i], "--asks="))
             s.asks = strchr(argv[i], '=') + 1;
         else if (str_starts(argv[i], "--patience-ms="))

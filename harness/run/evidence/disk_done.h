@@ -1,0 +1,33 @@
+/* disk_done: a kind of evidence that is a count of operations which the kernel has handed to us, and
+ * has ended, or kept waiting, as we said. */
+#pragma once
+
+#include "harness/run/evidence/evidence.h"
+
+struct disk_seen {
+    int64_t before;
+};
+
+void *disk_seen_begin(struct run_entry *a, struct bound *b, enum disk_verdict v);
+bool disk_seen_felt(struct bound *b, const struct disk_seen *s, enum disk_verdict v);
+void disk_seen_put(const struct run_entry *a, const struct disk_seen *s, enum disk_verdict v,
+                   struct json_writer *w);
+
+#define EVIDENCE_IS_DISK(name, verdict, says, says_not)                                            \
+    static void *begin(struct run_entry *a, struct bound *b) {                                     \
+        return disk_seen_begin(a, b, verdict);                                                     \
+    }                                                                                              \
+    static bool felt(struct bound *b) {                                                            \
+        return disk_seen_felt(b, b->known[EVIDENCE_##name], verdict);                              \
+    }                                                                                              \
+    static void put(const struct run_entry *a, struct json_writer *w) {                            \
+        disk_seen_put(a, a->bound[0].known[EVIDENCE_##name], verdict, w);                          \
+    }                                                                                              \
+    const struct evidence evidence_##name = {                                                      \
+        .what = says,                                                                              \
+        .absent = says_not,                                                                        \
+        .unannounced = true,                                                                       \
+        .begin = begin,                                                                            \
+        .felt = felt,                                                                              \
+        .put = put,                                                                                \
+    }

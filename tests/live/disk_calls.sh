@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# What programs do to a disk fails, is full, is slow or hangs while a fault lasts, as the kernel says of each call, and is as before
+# when it is over, on nodes of both kinds; where nobody touches the disk, the verdict is open.
+# deadline: 120 s
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/live/patience.bash
+. tests/live/runs.bash
+
+# It does one thing after the other, each when its fault is in force, and says what came of it.
+cat >"$dir/job.sh" <<'END'
+case $1 in */control) exit 0 ;; esac
+told() { grep -qm 1 "\"kind\":\"fault-$1\",\"id\":\"$2\"" < <(tail -n +1 -f $out/history.jsonl); }
+out=$1
+cd $2 && mkdir d && echo old >d/old
+echo begun
+told in-force error
+echo new 2>/dev/null >d/first && echo new >d/other && ! echo new >d/third && echo that-failed
+told recovered error
+echo new >d/third && echo gone-on
+told in-force readonly
+! mv d/old d/newer && ! mkdir e && ! rm d/old && cat d/old && echo that-was-refused
+told recovered readonly
+mv d/old d/newer && mkdir e && echo moved
+told in-force full
+echo 123456789 >d/a && ! echo 123456789 >d/b && echo 1234 >d/c && echo that-was-full
+told recovered full
+echo 123456789 >d/b && echo room
+told in-force slow
+sync d/a && echo that-was-slow
+told recovered slow
+echo again
+told in-force stuck
+sync d/a &
+told evidence stuck
+kill -0 $! && echo that-hangs
+told recovered stuck
+wait $! && echo done
+END
+{
+    printf 'cluster: {nodes: 1}\njob:\n  rdzv_conf: %s\n  run: [bash, %s, "{out}", "{shared}"]\ntimeline:\n' "$patient_map" "$dir/job.sh"
+    while read -r id log over fault with; do
+        echo "  - {id: $id, when: {log: /^$log\$/}, fault: disk-$fault, with: {$with}, on: n0}"
+        echo "  - {when: {after: $id, log: /^$over\$/}, heal: $id}"
+    done <<'END'
+error begun that-failed error op: write, path: "{shared}/d/*", nth: 3, times: 1
+readonly gone-on that-was-refused error error: EROFS, op: change
+full moved that-was-full full bytes: 15, path: "{shared}/d/*", error: EDQUOT
+slow room that-was-slow slow delay: 50ms, op: fsync
+stuck again that-hangs stuck op: fsync, path: "{shared}/d/[a]"
+END
+    echo 'limits: {total: 60s}'
+} >"$dir/job.yaml"
+for isolation in namespaces processes; do
+    runs "a disk, $isolation" 0 "$dir/job.yaml" --isolation $isolation
+    for id in error readonly full slow stuck; do
+        recorded "a disk, $isolation" '"source":"kernel","kind":"fault-evidence","id":"'$id'".*"count":[0-9]+,"path":"[^"]*/shared'
+        recorded "a disk, $isolation" '"kind":"fault-recovered","id":"'$id'","n":1}'
+    done
+    recorded "a disk, $isolation" '"kind":"disk-call","node":"n0","pid":[0-9]+,"verdict":"failed","path":"[^"]*/shared/d/third"'
+    cat "$dir"/out/*/logs/n0/*/* "$dir"/out/*/logs/n0/* 2>/dev/null >"$dir/said"
+    for line in that-failed that-was-refused moved that-was-full room that-was-slow that-hangs done 'Input/output error' 'Read-only file system' 'Disk quota exceeded'; do
+        said "a disk, $isolation" "$line"
+    done
+done
+
+# Nobody does to the disk what they are about.
+cat >"$dir/idle.sh" <<'END'
+case $1 in */control) exit 0 ;; esac
+echo begun
+grep -qm 1 '"kind":"fault-recovered","id":"stuck"' < <(tail -n +1 -f $1/history.jsonl)
+END
+{
+    printf 'cluster: {nodes: 1}\njob:\n  rdzv_conf: %s\n  run: [bash, %s, "{out}"]\ntimeline:\n' "$patient_map" "$dir/idle.sh"
+    for fault in error full slow stuck; do
+        echo "  - {id: $fault, when: {log: /begun/}, fault: disk-$fault, with: {path: \"{disk}/**\"}, on: n0, for: 100ms}"
+    done
+    echo 'limits: {total: 60s}'
+} >"$dir/idle.yaml"
+runs 'a disk that nobody touches' 2 "$dir/idle.yaml"
+for fault in error full slow stuck; do
+    recorded 'a disk that nobody touches' '"kind":"fault-unfelt","id":"'$fault'".*no program of the node has done to the disk what was to'
+done
+
+# Bad input.
+for bad in 'op: write|sync|"write.sync" is no kind of operation' 'error: EWRONG|error: EWRONG is none of EIO' 'path: d/a|path: "d/a" is not on a disk of the job'; do
+    printf 'cluster: {nodes: 1}\njob: {run: ["true"]}\ntimeline: [{when: {step: 1}, fault: disk-error, with: {%s}, on: n0, for: 1s}]\n' "${bad%|*}" >"$dir/bad.yaml"
+    runs "bad ${bad%|*}" 64 "$dir/bad.yaml"
+    said "bad ${bad%|*}" "${bad##*|}"
+done
+exit $failed
