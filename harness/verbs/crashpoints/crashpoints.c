@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static const struct verb_option options[] = {
      "a start that takes longer hangs (default: six times as long as undisturbed, "
      "20 s at least)"},
     {"--max-bytes", "N", "keep no more than so many bytes of writes (default: 1 GiB)"},
-    {"--max-states", "N", "try no more than so many different states (default: 2000)"},
+    {"--max-states", "N", "try no more than so many different states (default: 400)"},
     {"--seed", "N", "of what is drawn where there are more than can be tried (default: 1)"},
     {"--only", "POINT/STATE", "this trial alone, and what it prints"},
     {"--from", "RUN", "take the record of an earlier run, by its directory"},
@@ -314,11 +315,12 @@ static void say_facts(struct crashing *c, int64_t took_ns) {
                           c->all || c->saves_asked || c->first == 0
                               ? ""
                               : ", those of the last two saves (--all takes all)");
+    double left = c->states.left_out;
+    const char *more = isinf(left) ? "countless" : arena_printf(&c->arena, "%.3g", left);
     v[n++] = arena_printf(&c->arena,
-                          "%zu different states by %" PRIu64 " ways, %.3g more ways left out "
+                          "%zu different states by %" PRIu64 " ways, %s more ways left out "
                           "(--max-states, --seed); %zu tried in %.1f s",
-                          c->states.n, c->states.ways, c->states.left_out, c->tried,
-                          (double)took_ns / 1e9);
+                          c->states.n, c->states.ways, more, c->tried, (double)took_ns / 1e9);
     if (c->not_tried)
         v[n++] = arena_printf(&c->arena,
                               "%zu states were not tried: the budget was spent "

@@ -291,5 +291,10 @@ int crashing_try_anchors(struct crashing *c) {
         }
         any |= got[i].how == ATTEMPT_ENDED;
     }
+    if (!any && got[n - 1].how == ATTEMPT_NONE) {
+        fprintf(stderr, "rankquake crashpoints: the budget was spent before anything was tried: "
+                        "--budget 30m gives more\n");
+        return EXIT_INCONCLUSIVE;
+    }
     return any ? compare_again(c, &asks[n - 1]) : say_does_not_resume(c, &got[n - 1]);
 }
