@@ -155,7 +155,8 @@ static bool look_seccomp(struct question_result *r) {
 
 const struct host_question host_question_seccomp = {
     .name = "seccomp",
-    .gives = "faults on system calls (no scenario needs them yet)",
+    .gives = "system calls of a job that fail or wait: faults of the family disk",
+    .need = FAULT_NEEDS_CALLS,
     .look = look_seccomp,
 };
 

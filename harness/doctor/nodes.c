@@ -224,6 +224,7 @@ static bool look_fuse(struct question_result *r) {
 
 const struct host_question host_question_fuse = {
     .name = "fuse",
-    .gives = "disks that lose what was not synced (no scenario needs them yet)",
+    .gives = "disks that lose what was not synced: cluster.disk, and crashpoints",
+    .need = FAULT_NEEDS_DISK,
     .look = look_fuse,
 };

@@ -102,6 +102,9 @@ static void test_a_fault_is_possible_where_all_was_seen_to_work_that_it_needs(vo
     lack("uptime");
     is_told("clock-boot", OUTLOOK_CANNOT, "uptime is broken");
     is_told("clock-jump", OUTLOOK_WORKS, "");
+    lack("seccomp");
+    is_told("disk-slow", OUTLOOK_CANNOT, "seccomp is broken");
+    is_told("file-flip", OUTLOOK_WORKS, "");
     lack("blas");
     is_told("worker-kill", OUTLOOK_CANNOT, "blas is broken");
 }

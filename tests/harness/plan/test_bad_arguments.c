@@ -133,7 +133,8 @@ static const char *before(const struct fault *f, const struct fault_param *p) {
     *text = '\0';
     for (const struct fault_param *o = f->params; o->name && !*text; o++)
         if (o != p && *o->default_text != '(' && *o->default_text)
-            snprintf(text, sizeof(text), "%s: %s, ", o->name, o->default_text);
+            snprintf(text, sizeof(text), *o->default_text == '{' ? "%s: \"%s\", " : "%s: %s, ",
+                     o->name, o->default_text);
     return text;
 }
 
