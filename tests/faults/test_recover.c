@@ -52,6 +52,11 @@ static int op_unlimit(void *node, enum node_limit what, struct err *err) {
     return done++, 0;
 }
 
+static int op_disk_rule(void *node, const struct disk_rule *rule, enum node_place place, bool on,
+                        struct err *err) {
+    return done++, 0;
+}
+
 static const struct node_ops ops = {.kill = op_none,
                                     .silence = op_silence,
                                     .part = op_part,
@@ -61,9 +66,18 @@ static const struct node_ops ops = {.kill = op_none,
                                     .start = op_start,
                                     .shift_clock = op_shift,
                                     .limit = op_limit,
-                                    .unlimit = op_unlimit};
+                                    .unlimit = op_unlimit,
+                                    .disk_rule = op_disk_rule};
 
 /* ---- one fault ---- */
+
+/* The place of the brace that is not within quotes. */
+static size_t end_of_map(const char *text) {
+    size_t i = 0;
+    for (bool quoted = false; text[i] && (quoted || text[i] != '}'); i++)
+        quoted ^= text[i] == '"';
+    return i;
+}
 
 /* "with: {a: b, c: d}" of an example, and the groups that the harness makes of `on`. */
 static struct fault_args args_of(const struct fault *f, struct arena *arena) {
@@ -71,11 +85,13 @@ static struct fault_args args_of(const struct fault *f, struct arena *arena) {
     struct fault_args a = {.v = v};
     const char *with = strstr(f->example, "with: {");
     char *text = arena_printf(arena, "%s", with ? with + strlen("with: {") : ""), *save = NULL;
-    text[strcspn(text, "}")] = '\0';
+    text[end_of_map(text)] = '\0';
     for (char *one = strtok_r(text, ",", &save); one; one = strtok_r(NULL, ",", &save)) {
-        char *colon = strchr(one, ':');
+        char *colon = strchr(one, ':'), *value = colon + 2;
         *colon = '\0';
-        v[a.n++] = (struct fault_arg){one + strspn(one, " "), colon + 2};
+        value += *value == '"';
+        value[strcspn(value, "\"")] = '\0';
+        v[a.n++] = (struct fault_arg){one + strspn(one, " "), value};
     }
     v[a.n++] = (struct fault_arg){"groups", "n1|*"};
     return a;
