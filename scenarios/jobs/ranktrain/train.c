@@ -331,10 +331,16 @@ static int train_steps(struct train *t, struct err *err) {
     return r == 0 ? save(t, err) : r;
 }
 
+/* A short run is tested on no more images than it was trained on: the first ones, whole batches. */
+static uint32_t test_batches(const struct train *t) {
+    uint64_t all = t->data.test.count / LENET_BATCH, trained = t->decision.state.step * SHARDS;
+    return (uint32_t)(trained && trained < all ? trained : all);
+}
+
 /* Every rank classifies its share of the test set. Returns the share of right answers. */
 static int test(struct train *t, double *ret_accuracy, struct err *err) {
     const struct idx *d = &t->data.test;
-    uint32_t batches = d->count / LENET_BATCH, world = (uint32_t)t->o->world;
+    uint32_t batches = test_batches(t), world = (uint32_t)t->o->world;
     uint32_t rank = (uint32_t)t->o->rank;
     int64_t right = 0;
     int r = 0;

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-enum { GENERATED_VERSION = 2, GENERATED_TRAIN = 60000, GENERATED_TEST = 2000 };
+enum { GENERATED_VERSION = 1, GENERATED_TRAIN = 60000, GENERATED_TEST = 10000 };
 
 struct generated_data {
     bool test, labels;
