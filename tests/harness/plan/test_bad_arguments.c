@@ -251,7 +251,7 @@ static void test_every_number_is_told_its_bounds_and_held_to_them(void **state) 
                 fail_msg("%s: %s is not told its bounds: %s", faults[i]->name, p->name, err.msg);
             snprintf(value, sizeof(value), "%lld", least - 1);
             try_value(&s, i, p, value);
-            snprintf(value, sizeof(value), "%lld", most + 1);
+            snprintf(value, sizeof(value), "%llu", (unsigned long long)most + 1);
             try_value(&s, i, p, value);
             tried++;
         }
