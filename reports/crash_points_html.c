@@ -1,24 +1,10 @@
 /* Crash points as a page: the operations over time, a dot for each point, and why. */
 #include "reports/crash_points.h"
 #include "reports/escape.h"
-
-static const char head[] =
-    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri "
-    "'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data:\">\n"
-    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-    "<link rel=\"icon\" href=\"data:,\">\n";
+#include "reports/plain_page.h"
 
 static const char style[] =
-    "<style>\n"
-    ":root{color-scheme:light dark}\n"
-    "a,b,code,dd,dt,h1,h2,h3,li,p,pre,small,td,th{unicode-bidi:isolate}\n"
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}\n"
-    "table{border-collapse:collapse;width:100%}\n"
-    "th,td{text-align:left;padding:.3rem .8rem .3rem 0;border-bottom:1px solid #8884;"
-    "vertical-align:top}\n"
-    "code,pre{font-family:ui-monospace,monospace;white-space:pre-wrap}\n"
-    ".good{color:#1a7f37}.bad{color:#cf222e}.doubt{color:#9a6700}.dim{opacity:.7}\n"
+    "th,td{padding:.3rem .8rem .3rem 0}\n"
     "svg{width:100%;height:auto}svg text{font:12px system-ui;fill:currentColor}\n"
     "circle.good{fill:#1a7f37}circle.bad{fill:#cf222e}circle.lost{fill:#9a6700}\n"
     "circle.diverged{fill:#8250df}circle.none{fill:#8884}\n"
@@ -123,8 +109,9 @@ static void put_rows(struct buf *out, const struct crash_points *p) {
 }
 
 void crash_points_html(const struct crash_points *p, struct buf *out) {
-    buf_puts(out, head);
+    buf_puts(out, plain_page_head);
     escape_printf(out, "<title>%s</title>\n", p->title);
+    buf_puts(out, plain_page_style);
     buf_puts(out, style);
     escape_printf(out, "</head>\n<body>\n<h1>%s: %s</h1>\n<pre>%s</pre>\n<ul>\n", p->title,
                   report_outcome(p->exit_code), p->command);

@@ -1,28 +1,7 @@
-/* The overview of several runs as a page. */
+/* The overview of several runs as a page, whose links lead to the runs' own reports below it. */
 #include "reports/escape.h"
 #include "reports/overview.h"
-
-/* One page that needs nothing but itself; its links lead to the runs' own reports below it. */
-
-static const char head[] =
-    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri "
-    "'none'; form-action 'none'; style-src "
-    "'unsafe-inline'; img-src data:\">\n"
-    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-    "<link rel=\"icon\" href=\"data:,\">\n";
-
-static const char style[] =
-    "<style>\n"
-    ":root{color-scheme:light dark}\n"
-    "a,b,code,dd,dt,h1,h2,h3,li,p,pre,small,td,th{unicode-bidi:isolate}\n"
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}\n"
-    "table{border-collapse:collapse;width:100%}\n"
-    "th,td{text-align:left;padding:.4rem .8rem .4rem 0;border-bottom:1px solid #8884;"
-    "vertical-align:top}\n"
-    "code,pre{font-family:ui-monospace,monospace;white-space:pre-wrap}\n"
-    ".good{color:#1a7f37}.bad{color:#cf222e}.doubt{color:#9a6700}.dim{opacity:.7}\n"
-    "</style>\n";
+#include "reports/plain_page.h"
 
 static const char *tone(int code) {
     static const char *const tones[] = {
@@ -92,9 +71,10 @@ static void put_open(struct buf *out, const struct overview *o) {
 }
 
 void overview_html(const struct overview *o, struct buf *out) {
-    buf_puts(out, head);
+    buf_puts(out, plain_page_head);
     escape_printf(out, "<title>%s</title>\n", o->title);
-    buf_puts(out, style);
+    buf_puts(out, plain_page_style);
+    buf_puts(out, "</style>\n");
     escape_printf(out,
                   "</head>\n<body>\n<h1>%s</h1>\n<pre>%s"
                   "</pre>\n<table>\n<tr><th>scenario</th><th>verdict</th><th>what "

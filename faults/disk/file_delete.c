@@ -3,14 +3,13 @@
 
 #include "faults/mechanism/file_damage.h"
 
+static int damage(const struct target *t, const struct fault_args *a, const struct stored *s,
+                  struct err *err) {
+    return file_delete(&s->in, s->path, err);
+}
+
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
-    struct stored s;
-    int r = stored_open(t, a, &s, err);
-    if (r)
-        return r;
-    r = file_delete(&s.in, s.path, err);
-    stored_close(&s);
-    return r;
+    return stored_damage(t, a, damage, err);
 }
 
 const struct fault fault_file_delete = {

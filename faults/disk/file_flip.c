@@ -10,18 +10,18 @@ static int check(const struct fault_args *a, struct err *err) {
     return r ? r : stored_offset(a, 0, &offset, &bit, err);
 }
 
-static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
-    struct stored s;
+static int damage(const struct target *t, const struct fault_args *a, const struct stored *s,
+                  struct err *err) {
     struct file_state was;
     int64_t offset;
-    int bit, r = stored_open(t, a, &s, err);
-    if (r)
-        return r;
-    file_state_read(&s.in, s.path, 0, &was);
-    r = stored_offset(a, was.bytes, &offset, &bit, err);
-    r = r ? r : file_flip(&s.in, s.path, offset, bit, err);
-    stored_close(&s);
-    return r;
+    int bit;
+    file_state_read(&s->in, s->path, 0, &was);
+    int r = stored_offset(a, was.bytes, &offset, &bit, err);
+    return r ? r : file_flip(&s->in, s->path, offset, bit, err);
+}
+
+static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
+    return stored_damage(t, a, damage, err);
 }
 
 const struct fault fault_file_flip = {

@@ -65,14 +65,13 @@ static int replace(const struct target *t, const struct stored *s, const char *f
     return r ? r : file_replace(&s->in, s->path, &s->in, other, err);
 }
 
+static int damage(const struct target *t, const struct fault_args *a, const struct stored *s,
+                  struct err *err) {
+    return replace(t, s, fault_arg(a, "from", next), err);
+}
+
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
-    struct stored s;
-    int r = stored_open(t, a, &s, err);
-    if (r)
-        return r;
-    r = replace(t, &s, fault_arg(a, "from", next), err);
-    stored_close(&s);
-    return r;
+    return stored_damage(t, a, damage, err);
 }
 
 const struct fault fault_file_foreign = {

@@ -28,14 +28,13 @@ static int point(const struct stored *s, const char *to, struct err *err) {
     return r ? r : file_pointer_write(&s->in, s->path, other, err);
 }
 
+static int damage(const struct target *t, const struct fault_args *a, const struct stored *s,
+                  struct err *err) {
+    return point(s, fault_arg(a, "to", "older"), err);
+}
+
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
-    struct stored s;
-    int r = stored_open(t, a, &s, err);
-    if (r)
-        return r;
-    r = point(&s, fault_arg(a, "to", "older"), err);
-    stored_close(&s);
-    return r;
+    return stored_damage(t, a, damage, err);
 }
 
 const struct fault fault_file_stale = {

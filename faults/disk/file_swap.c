@@ -28,16 +28,15 @@ static int find_other(const struct stored *s, const char *name, char ret[PATH_MA
     return str_eq(ret, s->path) ? err_say(err, -EINVAL, "%s is the file itself", s->path) : 0;
 }
 
-static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
-    struct stored s;
+static int damage(const struct target *t, const struct fault_args *a, const struct stored *s,
+                  struct err *err) {
     char other[PATH_MAX];
-    int r = stored_open(t, a, &s, err);
-    if (r)
-        return r;
-    r = find_other(&s, fault_arg(a, "other", next), other, err);
-    r = r ? r : file_exchange(&s.in, s.path, other, err);
-    stored_close(&s);
-    return r;
+    int r = find_other(s, fault_arg(a, "other", next), other, err);
+    return r ? r : file_exchange(&s->in, s->path, other, err);
+}
+
+static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
+    return stored_damage(t, a, damage, err);
 }
 
 const struct fault fault_file_swap = {

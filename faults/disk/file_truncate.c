@@ -20,18 +20,19 @@ static int check(const struct fault_args *a, struct err *err) {
     return r ? r : read_bytes(a, &bytes, err);
 }
 
-static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
-    struct stored s;
+static int damage(const struct target *t, const struct fault_args *a, const struct stored *s,
+                  struct err *err) {
     struct file_state was;
     int64_t bytes;
     int r = read_bytes(a, &bytes, err);
-    r = r ? r : stored_open(t, a, &s, err);
     if (r)
         return r;
-    file_state_read(&s.in, s.path, 0, &was);
-    r = file_truncate(&s.in, s.path, bytes < 0 ? was.bytes / 2 : bytes, err);
-    stored_close(&s);
-    return r;
+    file_state_read(&s->in, s->path, 0, &was);
+    return file_truncate(&s->in, s->path, bytes < 0 ? was.bytes / 2 : bytes, err);
+}
+
+static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
+    return stored_damage(t, a, damage, err);
 }
 
 const struct fault fault_file_truncate = {

@@ -71,6 +71,17 @@ void stored_close(struct stored *s) {
     folder_close(&s->in);
 }
 
+int stored_damage(const struct target *t, const struct fault_args *a, stored_damage_fn *damage,
+                  struct err *err) {
+    struct stored s;
+    int r = stored_open(t, a, &s, err);
+    if (r)
+        return r;
+    r = damage(t, a, &s, err);
+    stored_close(&s);
+    return r;
+}
+
 static int read_number(const struct fault_args *a, const char *key, int64_t max, int64_t *ret,
                        struct err *err) {
     *ret = -1;

@@ -29,6 +29,11 @@ int stored_check(const struct fault_args *a, struct err *err);
 /* "{shared}/x" as place and pattern. -EINVAL with the key in front. */
 int stored_read(const char *key, const char *text, enum node_place *ret_place,
                 const char **ret_pattern, struct err *err);
+/* Opens what is meant, does that to it, and closes it: for .inject. -ENOENT: nothing matches. */
+typedef int stored_damage_fn(const struct target *t, const struct fault_args *a,
+                             const struct stored *s, struct err *err);
+int stored_damage(const struct target *t, const struct fault_args *a, stored_damage_fn *damage,
+                  struct err *err);
 /* -ENOENT: nothing matches. */
 int stored_open(const struct target *t, const struct fault_args *a, struct stored *ret,
                 struct err *err);

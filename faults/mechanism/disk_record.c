@@ -3,6 +3,7 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/sys/file.h"
 #include "base/utf8.h"
 
@@ -133,6 +134,18 @@ static void put_full(struct disk_recorder *r) {
     buf_printf(&r->line, "{\"full\": %llu}\n", (unsigned long long)r->max);
     append(r, r->lines, r->line.data, r->line.len);
     r->full = true;
+}
+
+int disk_rank_in(int fd) {
+    BUF_FINI struct buf environment = {0};
+    int64_t rank = -1;
+    if (fd < 0 || file_read_fd(fd, 4 << 20, &environment, NULL) != 0)
+        return -1;
+    const char *p = buf_str(&environment), *end = p + environment.len;
+    for (; p < end; p += strlen(p) + 1)
+        if (str_starts(p, "RANK=") && str_to_i64(p + strlen("RANK="), 0, INT32_MAX, &rank))
+            break;
+    return (int)rank;
 }
 
 void disk_recorder_add(struct disk_recorder *r, const struct disk_operation *o) {

@@ -144,8 +144,7 @@ static bool is_lost(struct rule *r, const struct passage *p) {
 }
 
 static bool is_down(const struct rule *r, int64_t now_ns) {
-    const struct impairment *h = &r->it.how;
-    return h->flap_period_ns && (now_ns - r->since_ns) % h->flap_period_ns < h->flap_down_ns;
+    return impairment_is_down(&r->it.how, now_ns - r->since_ns);
 }
 
 static bool is_to_port(const struct rule *r, const struct frame *f) {

@@ -15,6 +15,10 @@ const char *const impairment_names[IMPAIRMENT_NUMBERS_N] = {
 
 const char *const plane_names[PLANES_N] = {"store", "bootstrap", "ssh", "data"};
 
+bool impairment_is_down(const struct impairment *how, int64_t in_force_ns) {
+    return how->flap_period_ns && in_force_ns % how->flap_period_ns < how->flap_down_ns;
+}
+
 unsigned impairment_does(const struct impairment *how) {
     const struct {
         int64_t number;

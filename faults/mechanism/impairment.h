@@ -160,6 +160,8 @@ extern const char *const impairment_deed_keys[DEEDS_N];
  * one answer: refused, or unknown, stands for all of them. */
 enum { IMPAIRMENT_CUTS = 1 << DEEDS_N };
 unsigned impairment_does(const struct impairment *how);
+/* So long after it came in force nothing passes, as it flaps. */
+bool impairment_is_down(const struct impairment *how, int64_t in_force_ns);
 /* Whatever `inner` is about, `outer` is about as well; group and its own are of n ports. */
 struct impairment_reach {
     const struct impairment *how;

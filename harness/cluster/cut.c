@@ -48,17 +48,14 @@ static bool is_silent(const struct cut *k, int i) {
     return i >= 0 && k->cluster->nodes[i]->silent;
 }
 
-/* A network that goes away again and again is away first thing in each period. */
-static int64_t flap_phase_ns(const struct partition *p) {
-    return (clock_monotonic_ns() - p->since_ns) % p->how.flap_period_ns;
-}
-
+/* A cut lasts, unless it flaps. */
 static bool is_down(const struct partition *p) {
-    return !p->how.flap_period_ns || flap_phase_ns(p) < p->how.flap_down_ns;
+    return !p->how.flap_period_ns ||
+           impairment_is_down(&p->how, clock_monotonic_ns() - p->since_ns);
 }
 
 static int64_t flap_left_ns(const struct partition *p) {
-    int64_t phase = flap_phase_ns(p);
+    int64_t phase = (clock_monotonic_ns() - p->since_ns) % p->how.flap_period_ns;
     return (phase < p->how.flap_down_ns ? p->how.flap_down_ns : p->how.flap_period_ns) - phase;
 }
 

@@ -93,18 +93,14 @@ struct call_record_seen call_record_seen(const struct call_record *r) {
 /* Its RANK and umask; a pid that is used again has another pidfd by then. */
 static void meet(struct call_record *r, pid_t pid) {
     char path[64];
-    BUF_FINI struct buf text = {0};
     if (r->pid == pid && r->pidfd >= 0)
         return;
     file_close(&r->pidfd);
     r->pid = pid;
     r->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    r->rank = -1;
     snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-    if (file_read(path, 1 << 20, &text, NULL) == 0)
-        for (const char *p = text.data; p && p < text.data + text.len; p += strlen(p) + 1)
-            if (strncmp(p, "RANK=", 5) == 0)
-                r->rank = atoi(p + 5);
+    FILE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    r->rank = disk_rank_in(fd);
 }
 
 int call_record_serve(struct call_record *r) {

@@ -200,34 +200,33 @@ static int way_to_xattrs(struct disk_call *c, struct disk_way *ret) {
     return S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) ? 0 : -EOPNOTSUPP;
 }
 
-static void answer_xattr(struct disk_call *c, ssize_t n, uint32_t size) {
-    struct fuse_getxattr_out out = {.size = (uint32_t)n};
+/* The value of one, or without a name the names of all. */
+static void tell_xattr(struct disk_call *c, const char *name) {
+    const struct fuse_getxattr_in *in = c->arg;
+    struct fuse_getxattr_out out = {0};
+    struct disk_way way;
+    int r = in->size > DISK_WRITE_MAX ? -E2BIG : way_to_xattrs(c, &way);
+    if (r) {
+        disk_answer_error(c, r);
+        return;
+    }
+    ssize_t n = name ? getxattr(way.path, name, c->reply, in->size)
+                     : listxattr(way.path, c->reply, in->size);
+    out.size = (uint32_t)n;
     if (n < 0)
         disk_answer_error(c, -errno);
-    else if (size == 0)
+    else if (in->size == 0)
         disk_answer(c, &out, sizeof(out));
     else
         disk_answer(c, c->reply, (size_t)n);
 }
 
 void disk_getxattr(struct disk_call *c) {
-    const struct fuse_getxattr_in *in = c->arg;
-    struct disk_way way;
-    int r = in->size > DISK_WRITE_MAX ? -E2BIG : way_to_xattrs(c, &way);
-    if (r)
-        disk_answer_error(c, r);
-    else
-        answer_xattr(c, getxattr(way.path, c->name, c->reply, in->size), in->size);
+    tell_xattr(c, c->name);
 }
 
 void disk_listxattr(struct disk_call *c) {
-    const struct fuse_getxattr_in *in = c->arg;
-    struct disk_way way;
-    int r = in->size > DISK_WRITE_MAX ? -E2BIG : way_to_xattrs(c, &way);
-    if (r)
-        disk_answer_error(c, r);
-    else
-        answer_xattr(c, listxattr(way.path, c->reply, in->size), in->size);
+    tell_xattr(c, NULL);
 }
 
 void disk_setxattr(struct disk_call *c) {

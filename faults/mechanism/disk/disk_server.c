@@ -84,18 +84,9 @@ void disk_drop_fd(struct disk_mount *m, int fd) {
 
 /* ---- the record ---- */
 
-/* What a process was started with. */
 static int rank_in(int proc) {
-    BUF_FINI struct buf environment = {0};
-    int64_t rank = -1;
     FILE_CLOSE int fd = openat(proc, "environ", O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || file_read_fd(fd, 4 << 20, &environment, NULL) != 0)
-        return -1;
-    const char *p = buf_str(&environment), *end = p + environment.len;
-    for (; p < end; p += strlen(p) + 1)
-        if (str_starts(p, "RANK=") && str_to_i64(p + strlen("RANK="), 0, INT32_MAX, &rank))
-            break;
-    return (int)rank;
+    return disk_rank_in(fd);
 }
 
 static int process_in(int proc, int thread) {
