@@ -178,14 +178,24 @@ static size_t run_of(const struct reasons *x, const struct crash_way *way) {
     return run;
 }
 
+/* The same in another save is the same. */
+static const char *key_of_process(const struct reasons *x, const char *when, size_t operation) {
+    BUF_FINI struct buf words = {0}, b = {0};
+    crash_words_operation(operation_of(x, operation), &words);
+    buf_printf(&b, "a process %s ", when);
+    put_pattern(buf_str(&words), &b);
+    buf_putc(&b, '\n');
+    return arena_strdup(x->arena, buf_str(&b));
+}
+
 static const char *key_of(const struct reasons *x, const struct crash_way *way) {
     size_t run = run_of(x, way);
     if (run != CRASH_NONE && !way->others_go_on)
-        return arena_printf(x->arena, "a process at point %zu\n", run);
+        return run ? key_of_process(x, "after", run - 1) : "a process before all\n";
     if (way->others_go_on)
-        return arena_printf(x->arena, "one process of several\n");
+        return "one process of several\n";
     if (way->taken)
-        return arena_printf(x->arena, "a process within operation %zu\n", way->point);
+        return key_of_process(x, "within", way->point);
     return key_of_losses(x, way);
 }
 
@@ -308,9 +318,13 @@ static void put_asked(const struct reasons *x, const struct crash_loss *l, struc
     free(w.path);
 }
 
-static void put_numbered(const struct reasons *x, size_t i, struct buf *out) {
+static void put_the(const struct reasons *x, size_t i, struct buf *out) {
     buf_puts(out, operation_of(x, i)->deed == DISK_MARK ? "" : "the ");
     crash_words_operation(operation_of(x, i), out);
+}
+
+static void put_numbered(const struct reasons *x, size_t i, struct buf *out) {
+    put_the(x, i, out);
     buf_printf(out, " (operation %zu)", crash_words_number(x->states, i));
 }
 
@@ -318,19 +332,19 @@ static void say_process(const struct reasons *x, const struct crash_way *way, st
     const struct disk_record *record = x->states->record;
     size_t point = way->point;
     if (way->taken) {
-        buf_puts(out, "death within the ");
-        crash_words_operation(&record->v[point], out);
+        buf_puts(out, "death within ");
+        put_the(x, point, out);
     } else if (way->others_go_on) {
         crash_words_death(x->states, way, out);
         buf_puts(out, " before its ");
         crash_words_operation(&record->v[point], out);
         buf_puts(out, ", while the others went on");
     } else if (point > x->states->search->changes.had) {
-        buf_puts(out, "death after the ");
-        crash_words_operation(&record->v[point - 1], out);
-        buf_puts(out, point < record->n ? " and before the " : "");
+        buf_puts(out, "death after ");
+        put_the(x, point - 1, out);
+        buf_puts(out, point < record->n ? " and before " : "");
         if (point < record->n)
-            crash_words_operation(&record->v[point], out);
+            put_the(x, point, out);
     } else {
         buf_puts(out, "death before the first operation");
     }

@@ -83,6 +83,10 @@ struct crash_ask {
     size_t per_point;  /* ways tried at a point of a model; 0: CRASH_PER_POINT; SIZE_MAX: all */
     size_t states_max; /* different states; 0: CRASH_STATES_MAX; SIZE_MAX: all */
     uint64_t seed;     /* of what is drawn */
+    const size_t
+        *wholes; /* points at which a save was complete, in order: what a death before one is
+                             compared with in words; else with `to` */
+    size_t wholes_n;
 };
 /* Of more than CRASH_POINTS points each has fewer ways, but no fewer than the least. */
 enum { CRASH_PER_POINT = 48, CRASH_PER_POINT_MIN = 6, CRASH_POINTS = 150, CRASH_STATES_MAX = 400 };

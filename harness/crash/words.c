@@ -356,11 +356,19 @@ static bool put_names(const struct scene *is, const struct scene *should, struct
     return false;
 }
 
+/* Where what a process was doing when it died would have been done. */
+static size_t whole_behind(const struct crash_ask *ask, size_t point) {
+    for (size_t i = 0; i < ask->wholes_n; i++)
+        if (ask->wholes[i] >= point && ask->wholes[i] <= ask->to)
+            return ask->wholes[i];
+    return ask->to;
+}
+
 void crash_words_look(struct crash_states *s, const struct crash_way *way, struct buf *out) {
     struct crash_search *x = s->search;
     struct scene is, should, before;
     bool process = way->death == CRASH_PROCESS;
-    struct crash_way whole = {.point = process ? x->ask.to : way->point};
+    struct crash_way whole = {.point = process ? whole_behind(&x->ask, way->point) : way->point};
     struct crash_way first = {.point = x->ask.from};
     look_at(x, way, &is);
     look_at(x, &whole, &should);

@@ -1,29 +1,59 @@
 #!/usr/bin/env bash
-# crashpoints finds nothing in ranktrain, alone and as two workers under rankrun, and finds what is planted into it: a
-# checkpoint that is renamed before it is on the disk.
-# deadline: 1800 s
+# crashpoints finds nothing in ranktrain, alone and as two workers under rankrun, and finds each bug of tests/mutants/savers
+# that is planted into how it saves: with the verdict and for the reasons that stand in the patch, by the smallest sequence,
+# and for no others.
+#   SAVERS='FILE ...'  those only       STATES=N  so many states of each, less than 60: then one of the reasons is enough
+# deadline: 3600 s
 set -u
 . tests/live/says.bash
+command -v git >/dev/null || { echo 'git is missing, which applies the patches'; exit 77; }
 dir=$TMPDIR/crashpoints
-mkdir -p "$dir/tree" "$dir/desk" || exit 1
+mkdir -p "$dir/desk" || exit 1
 rq=$(realpath "$BIN")/rankquake
 export NO_COLOR=1
-here=$PWD
-job=(--steps=20 --checkpoint-every=10 --checkpoint-dir=ckpt --checkpoint-keep=2 --samples=256)
-tries() { # tries CODE PATTERN WHAT COMMAND...
-    local code=$1 pattern=$2 what=$3
-    "$rq" crashpoints --max-states "${STATES:-300}" --dir ckpt -- "${@:4}" >"$dir/said" 2>&1
+root=$PWD
+job=(--steps=8 --checkpoint-every=2 --checkpoint-dir=ckpt --checkpoint-keep=2 --samples=256)
+field() { # field NAME PATCH
+    sed -n "1,/^diff /s/^$1: *//p" "$2"
+}
+# The job with the bug: what the patch touches, compiled from a copy, before what was built of the rest.
+flags=$(sed 's/ -DRANKQUAKE_VERSION=[^ ]*//' "$OUT/.flags")
+plant() { # plant PATCH TO
+    local copy=$dir/copy source objects=()
+    rm -rf "$copy" && mkdir -p "$copy/scenarios" && cp -R scenarios/jobs "$copy/scenarios/" || return 1
+    (cd "$copy" && GIT_CEILING_DIRECTORIES=$dir git apply -C1 "$root/$1") || return 1
+    for source in $(sed -n 's,^+++ b/\(.*\.c\)$,\1,p' "$1"); do
+        objects+=("$copy/$(basename "$source" .c).o")
+        (cd "$copy" && $flags -DRANKQUAKE_VERSION='"planted"' -w -I"$root" -c -o "${objects[-1]}" "$source") || return 1
+    done
+    $flags -w -o "$2" "$OUT/scenarios/jobs/ranktrain/main.o" "${objects[@]}" -Wl,--start-group \
+        "$OUT"/lib{job,base}.a -Wl,--end-group -lz -lm -ldl
+}
+tries() { # tries CODE STATES WHAT WORKERS PROGRAM
+    local launcher=()
+    [ "$4" = 1 ] || launcher=(rankrun --standalone --nproc-per-node="$4")
+    (cd "$dir/desk" && exec "$rq" crashpoints --max-states "${STATES:-$2}" --budget 20m --dir ckpt -- \
+        "${launcher[@]}" "$5" "${job[@]}") >"$dir/said" 2>&1
     local rc=$?
     [ $rc = 4 ] && { tail -n 1 "$dir/said"; exit 77; }
-    [ $rc = "$code" ] || fail "$what: exit $rc, wanted $code"
-    grep -qE -- "$pattern" "$dir/said" || fail "$what: did not say $pattern"
-    echo "$what: $(sed -n 's/.* \([0-9]* tried in .*\)/\1/p' "$dir/said")"
+    [ $rc = "$1" ] || fail "$3: exit $rc, wanted $1"
+    echo "$3: $(sed -n 's/.* \([0-9]* tried in .*\)/\1/p' "$dir/said")"
 }
-git ls-files -z | xargs -0 cp --parents -t "$dir/tree" || exit 1
-(cd "$dir/tree" && git init -q && git apply "$here/tests/mutants/ranktrain/not-synced.patch" &&
-    make -s -j2 build/bin/ranktrain) >"$dir/said" 2>&1 || { echo 'the bug could not be planted'; cat "$dir/said"; exit 1; }
-cd "$dir/desk" || exit 1
-tries 0 'nothing was found' 'ranktrain alone' ranktrain "${job[@]}"
-tries 0 'nothing was found' 'two workers' rankrun --standalone --nproc-per-node=2 ranktrain "${job[@]}"
-tries 1 'no fsync of .*weights.f32 between the write' 'not synced' "$dir/tree/build/bin/ranktrain" "${job[@]}"
+finds() { # finds PATCH
+    local name missing
+    name=$(basename "$1" .patch)
+    plant "$1" "$dir/ranktrain" || { fail "$name: cannot be planted"; return; }
+    tries 1 60 "$name" "$(field Workers "$1")" "$dir/ranktrain"
+    sed -n 's/^ *what *//p' "$dir/said" | sed 's/[0-9]\+/#/g' >"$dir/whats"
+    sed -n 's/^[0-9]*\. \(.*\) ([0-9]* states\?)$/\1/p' "$dir/said" | grep -vxF -- "$(field Verdict "$1")" &&
+        fail "$name: another verdict than $(field Verdict "$1")"
+    grep -vxF -f <(field What "$1") "$dir/whats" && fail "$name: that reason was not planted"
+    missing=$(field What "$1" | grep -vxF -f "$dir/whats")
+    [ -n "${STATES-}" ] || [ -z "$missing" ] || fail "$name: not found: $missing"
+}
+tries 0 400 'ranktrain alone' 1 ranktrain
+[ -n "${STATES-}" ] || tries 0 400 'two workers' 2 ranktrain
+for patch in ${SAVERS:-tests/mutants/savers/*.patch}; do
+    finds "$patch"
+done
 exit $bad

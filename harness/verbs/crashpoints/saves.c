@@ -206,13 +206,18 @@ int crashing_find_saves(struct crashing *c) {
                                 c->saves_asked, c->saves_n);
     choose(c);
     struct err err = {0};
+    size_t *wholes = arena_array(&c->arena, size_t, c->saves_n);
+    for (size_t i = 0; i < c->saves_n; i++)
+        wholes[i] = c->saves[i].whole;
     struct crash_ask ask = {.record = &c->record,
                             .from = c->from,
                             .to = c->to,
                             .deaths = c->deaths,
                             .models = c->models,
                             .states_max = (size_t)c->states_max,
-                            .seed = (uint64_t)c->seed};
+                            .seed = (uint64_t)c->seed,
+                            .wholes = wholes,
+                            .wholes_n = c->saves_n};
     if (crash_states_find(&ask, &c->states, &err) != 0)
         return verb_broken(c->arguments->verb, &err);
     size_t state = find_finals(c);
