@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "harness/crash/barriers.h"
 #include "harness/crash/search.h"
 #include "harness/crash/words.h"
 #include "harness/shrink/delta.h"
@@ -149,7 +150,8 @@ static bool is_lost(const struct crash_way *way, size_t i) {
 
 static bool is_step(const struct reasons *x, size_t i) {
     enum disk_deed deed = operation_of(x, i)->deed;
-    return change_of(x, i)->kind == CHANGE_NAMES || deed == DISK_MARK;
+    return change_of(x, i)->kind == CHANGE_NAMES ||
+           (deed == DISK_MARK && !barriers_is(operation_of(x, i)));
 }
 
 static size_t last_loss(const struct crash_way *way, const struct crash_loss **ret) {
@@ -319,8 +321,9 @@ static void put_asked(const struct reasons *x, const struct crash_loss *l, struc
 }
 
 static void put_the(const struct reasons *x, size_t i, struct buf *out) {
-    buf_puts(out, operation_of(x, i)->deed == DISK_MARK ? "" : "the ");
-    crash_words_operation(operation_of(x, i), out);
+    const struct disk_operation *o = operation_of(x, i);
+    buf_puts(out, o->deed == DISK_MARK && !barriers_is(o) ? "" : "the ");
+    crash_words_operation(o, out);
 }
 
 static void put_numbered(const struct reasons *x, size_t i, struct buf *out) {

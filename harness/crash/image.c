@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/sha256.h"
 #include "base/str.h"
+#include "harness/crash/barriers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ void crash_image_init(struct crash_image *m, const struct crash_changes *changes
     m->slots = mem_array(size_t, changes->slots_n);
     m->files = mem_array(struct crash_file, changes->inodes_n);
     m->met = mem_array(bool, changes->inodes_n);
+    m->went = mem_array(bool, changes->record->n + 1);
 }
 
 void crash_image_fini(struct crash_image *m) {
@@ -22,6 +24,7 @@ void crash_image_fini(struct crash_image *m) {
     free(m->slots);
     free(m->files);
     free(m->met);
+    free(m->went);
     free(m->reached);
     free(m->seen);
     *m = (struct crash_image){0};
@@ -100,10 +103,6 @@ struct going_on {
     bool *stopped;
 };
 
-static bool is_barrier(const struct disk_operation *o) {
-    return o->deed == DISK_MARK && str_eq(o->path, "barrier");
-}
-
 /* Whether it can be done where not all was done before it; a program stops that cannot go on. */
 static bool can_be_done(const struct crash_image *m, size_t i, const bool *there) {
     const struct crash_change *g = &m->changes->v[i];
@@ -136,7 +135,7 @@ static void go_on(struct crash_image *m, const struct crash_way *way, struct goi
         bool done = i < way->point;
         if (!done && (dead == CRASH_NONE || g->who == dead || x->stopped[g->who]))
             continue;
-        if (is_barrier(&c->record->v[i]) && ++x->barriers[g->who] && !done &&
+        if (barriers_is(&c->record->v[i]) && ++x->barriers[g->who] && !done &&
             x->barriers[g->who] > x->barriers[dead]) {
             x->stopped[g->who] = true; /* there it waits for the dead one */
             continue;
@@ -147,6 +146,7 @@ static void go_on(struct crash_image *m, const struct crash_way *way, struct goi
         }
         if (g->makes)
             x->there[g->inode] = true;
+        m->went[i] = true;
         if (!done)
             do_one(m, i, NULL, 0);
     }
@@ -156,6 +156,7 @@ static void others_go_on(struct crash_image *m, const struct crash_way *way) {
     struct going_on x = {mem_array(bool, m->changes->inodes_n),
                          mem_array(size_t, m->changes->who_n), mem_array(bool, m->changes->who_n)};
     x.there[CRASH_ROOT] = true;
+    memset(m->went, 0, m->changes->record->n);
     for (size_t i = 0; i < m->changes->implied_n; i++)
         x.there[m->changes->implied[i].inode] = true;
     go_on(m, way, &x);

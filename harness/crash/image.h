@@ -13,6 +13,7 @@ struct crash_image {
         size_t pieces_n, content, place; /* place: in seen */
         const char *first; /* while it is walked through: the path by which it was met */
     } * files;             /* by inode */
+    bool *went;            /* by operation, of a way in which others went on: what they have done */
     bool *met; /* directories, by inode: each is entered once, be there rings or two names */
 
     /* What is reached, in order: slot, inode, content; three numbers each. */

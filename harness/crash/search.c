@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "harness/crash/barriers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,8 @@ bool crash_search_commits(const struct crash_search *s, size_t point) {
     if (point <= s->changes.had)
         return false;
     enum disk_deed deed = s->changes.record->v[point - 1].deed;
+    if (barriers_is(&s->changes.record->v[point - 1]))
+        return point == s->changes.record->n;
     return point == s->changes.record->n || deed == DISK_SYNC || deed == DISK_SYNC_DATA ||
            deed == DISK_SYNC_ALL || deed == DISK_RENAME || deed == DISK_EXCHANGE ||
            deed == DISK_LINK || deed == DISK_MARK;

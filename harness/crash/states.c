@@ -220,6 +220,13 @@ size_t crash_states_seek(struct crash_states *s, const struct crash_way *way) {
     return may ? crash_search_seek(s->search, way) : SIZE_MAX;
 }
 
+bool crash_states_did(const struct crash_states *s, const struct crash_way *way, size_t operation) {
+    if (operation < way->point || !way->others_go_on)
+        return operation < way->point;
+    crash_image_build(&s->search->image, way);
+    return s->search->image.went[operation];
+}
+
 int crash_states_walk(struct crash_states *s, size_t state,
                       int (*see)(void *arg, const struct crash_entry *e), void *arg) {
     crash_image_build(&s->search->image, s->v[state].ways);

@@ -87,6 +87,7 @@ struct crash_ask {
         *wholes; /* points at which a save was complete, in order: what a death before one is
                              compared with in words; else with `to` */
     size_t wholes_n;
+    bool together; /* where a process dies all do: it is not known for whom the others would wait */
 };
 /* Of more than CRASH_POINTS points each has fewer ways, but no fewer than the least. */
 enum { CRASH_PER_POINT = 48, CRASH_PER_POINT_MIN = 6, CRASH_POINTS = 150, CRASH_STATES_MAX = 400 };
@@ -114,6 +115,9 @@ void crash_states_fini(struct crash_states *s);
 size_t crash_states_add(struct crash_states *s, const struct crash_way *way);
 /* The same, but SIZE_MAX where it was not found before. */
 size_t crash_states_seek(struct crash_states *s, const struct crash_way *way);
+
+/* Whether an operation of the record has been done on this way, by whoever lived on too. */
+bool crash_states_did(const struct crash_states *s, const struct crash_way *way, size_t operation);
 
 /* The rows of disk_models that allow it; 0: none does. */
 unsigned crash_states_models(struct crash_states *s, const struct crash_way *way);

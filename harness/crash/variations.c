@@ -4,6 +4,7 @@
  * first: what is lost alone among older ones was tried at their own points. */
 #include "base/mem.h"
 #include "base/rand.h"
+#include "harness/crash/barriers.h"
 #include "harness/crash/search.h"
 
 #include <stdlib.h>
@@ -447,7 +448,8 @@ static void take_processes(struct crash_search *s, size_t point) {
         .point = point, .death = CRASH_PROCESS, .models = DISK_MODELS_ALL, .rank = -1, .node = ""};
     crash_search_add(s, &way, CRASH_PREFIX);
     take_partly(s, &way);
-    if (point == s->changes.record->n || s->changes.who_n < 2)
+    if (point == s->changes.record->n || s->changes.who_n < 2 || s->ask.together ||
+        barriers_is(&s->changes.record->v[point]))
         return;
     const struct crash_who *who = &s->changes.who[s->changes.v[point].who];
     way.rank = who->rank;

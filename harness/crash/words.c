@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/printable.h"
 #include "base/str.h"
+#include "harness/crash/barriers.h"
 #include "harness/crash/search.h"
 
 #include <inttypes.h>
@@ -92,6 +93,10 @@ void crash_words_operation(const struct disk_operation *o, struct buf *out) {
         buf_printf(out, "close of %s", path);
         break;
     case DISK_MARK:
+        if (barriers_is(o)) {
+            buf_puts(out, "wait for the other ranks");
+            break;
+        }
         buf_printf(out, "the job's word \"%s\"", o->path ? o->path : "");
         break;
     case DISK_DEEDS_N:
@@ -364,11 +369,21 @@ static size_t whole_behind(const struct crash_ask *ask, size_t point) {
     return ask->to;
 }
 
+/* Where those had come to who went on: had nobody died, all would be there. */
+static size_t came_to(const struct crash_states *s, const struct crash_way *way) {
+    size_t end = s->record->n;
+    while (end > way->point && !crash_states_did(s, way, end - 1))
+        end--;
+    return end;
+}
+
 void crash_words_look(struct crash_states *s, const struct crash_way *way, struct buf *out) {
     struct crash_search *x = s->search;
     struct scene is, should, before;
     bool process = way->death == CRASH_PROCESS;
-    struct crash_way whole = {.point = process ? whole_behind(&x->ask, way->point) : way->point};
+    struct crash_way whole = {.point = way->others_go_on ? came_to(s, way)
+                                       : process         ? whole_behind(&x->ask, way->point)
+                                                         : way->point};
     struct crash_way first = {.point = x->ask.from};
     look_at(x, way, &is);
     look_at(x, &whole, &should);

@@ -9,7 +9,7 @@ set -u
 command -v git >/dev/null || { echo 'git is missing, which applies the patches'; exit 77; }
 dir=$TMPDIR/crashpoints
 mkdir -p "$dir/desk" || exit 1
-rq=$(realpath "$BIN")/rankquake
+cp -R "$BIN" "$dir/bin" && rq=$dir/bin/rankquake || exit 1
 export NO_COLOR=1
 root=$PWD
 job=(--steps=8 --checkpoint-every=2 --checkpoint-dir=ckpt --checkpoint-keep=2 --samples=256)

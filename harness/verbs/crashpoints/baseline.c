@@ -9,6 +9,7 @@
 #include "base/sys/process.h"
 #include "harness/crash/call_record.h"
 #include "harness/crash/folder.h"
+#include "harness/crash/barriers.h"
 #include "harness/crash/told.h"
 
 #include <errno.h>
@@ -33,6 +34,7 @@ struct baseline {
     bool fuse;                      /* a disk of ours records, and marks are put in afterwards */
     struct disk_operation *marks;
     size_t marks_n;
+    struct barriers barriers;
 };
 
 /* ---- the directory ---- */
@@ -69,10 +71,23 @@ static int sum(void *arg, const char *path, char ret[65]) {
 
 /* ---- while it is on ---- */
 
+static int rank_of(const struct baseline *b, int pid) {
+    char path[64];
+    for (size_t i = b->barriers.n; i-- > 0;)
+        if (b->barriers.v[i].pid == pid)
+            return b->barriers.v[i].rank;
+    snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+    FILE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return disk_rank_in(fd);
+}
+
 static void hear(void *arg, const struct told_event *e) {
     struct baseline *b = arg;
     char what[128];
     attempt_heard(&b->heard, e->kind, e->step, e->text);
+    if (str_eq(e->kind, "step"))
+        barriers_note(&b->barriers,
+                      &(struct barrier){e->step, e->t_ns, e->pid, rank_of(b, e->pid)});
     if (!str_starts(e->kind, "checkpoint-"))
         return;
     snprintf(what, sizeof(what), "%.60s %lld", e->kind, (long long)e->step);
@@ -175,6 +190,7 @@ static void baseline_fini(struct baseline *b) {
     file_close(&b->dir);
     file_close(&b->watch);
     file_close(&b->source);
+    barriers_fini(&b->barriers);
     free(b->marks);
 }
 
@@ -200,38 +216,48 @@ static int say_ended(const struct crashing *c, const struct resumption *o) {
     return EXIT_BROKEN;
 }
 
-/* Marks where the moments say: behind what was done before them. The record is written anew with
- * them, for who takes it up again. */
+/* What a rank tells is where it is in what it does: it goes no further when it has stopped. */
+static void add_operation(struct baseline *b, struct disk_operation o) {
+    for (size_t i = 0; o.deed == DISK_MARK && o.rank < 0 && i < b->barriers.n; i++)
+        if (b->barriers.v[i].pid == o.pid)
+            o.rank = b->barriers.v[i].rank;
+    disk_recorder_add(b->recorder, &o);
+}
+
+/* The record anew, with marks where the moments say: behind what was done before them. */
 static int put_marks(struct baseline *b, const struct disk_record *own, const char *path,
                      struct err *err) {
-    int r = disk_recorder_open(&b->recorder, path, 0, err);
+    int r = disk_recorder_open(&b->recorder, path, b->c->max_bytes, err);
     size_t m = 0;
+    barriers_mark(&b->barriers, own, &b->marks, &b->marks_n);
     for (size_t i = 0; i < own->n && r == 0; i++) {
         for (; m < b->marks_n && b->marks[m].t_ns < own->v[i].t_ns; m++)
-            disk_recorder_add(b->recorder, &b->marks[m]);
-        disk_recorder_add(b->recorder, &own->v[i]);
+            add_operation(b, b->marks[m]);
+        add_operation(b, own->v[i]);
     }
     for (; m < b->marks_n && r == 0; m++)
-        disk_recorder_add(b->recorder, &b->marks[m]);
+        add_operation(b, b->marks[m]);
     return r;
 }
 
-static int close_record(struct baseline *b, const char *path) {
+/* Whoever is full has said what there was room for. */
+static int finish_record(struct baseline *b, struct err *err) {
+    b->c->record_full |= b->recorder && disk_recorder_full(b->recorder);
+    int r = disk_recorder_close(b->recorder, err);
+    b->recorder = NULL;
+    return r == -EFBIG ? 0 : r;
+}
+
+static int close_record(struct baseline *b, const char *own_path, const char *path) {
     struct err err = {0};
     struct crashing *c = b->c;
     struct disk_record own = {0};
-    const char *its = arena_printf(&c->arena, "%s/events/record", c->out.path);
-    if (b->fuse &&
-        (disk_record_load(its, &c->arena, &own, &err) != 0 || put_marks(b, &own, path, &err) != 0))
-        return verb_broken(c->arguments->verb, &err);
-    c->record_full |= disk_recorder_full(b->recorder);
-    int r = disk_recorder_close(b->recorder, &err);
-    b->recorder = NULL;
-    if (r && r != -EFBIG)
-        return verb_broken(c->arguments->verb, &err);
-    if (disk_record_load(path, &c->arena, &c->record, &err) != 0)
-        return verb_broken(c->arguments->verb, &err);
-    return 0;
+    int r = finish_record(b, &err);
+    r = r ? r : disk_record_load(own_path, &c->arena, &own, &err);
+    r = r ? r : put_marks(b, &own, path, &err);
+    r = r ? r : finish_record(b, &err);
+    r = r ? r : disk_record_load(path, &c->arena, &c->record, &err);
+    return r ? verb_broken(c->arguments->verb, &err) : 0;
 }
 
 /* The disk has something to say for itself: why it cannot be, or that its record is full. */
@@ -245,7 +271,7 @@ static bool was_refused(const struct baseline *b) {
            WEXITSTATUS(o->status) == EXIT_SKIPPED && says_disk(o);
 }
 
-static int end(struct baseline *b, const char *path) {
+static int end(struct baseline *b, const char *own, const char *path) {
     struct crashing *c = b->c;
     struct stage_end e;
     if (*c->interrupted)
@@ -262,7 +288,7 @@ static int end(struct baseline *b, const char *path) {
     if (b->fuse && was_refused(b))
         return EXIT_SKIPPED;
     c->record_full = b->fuse && c->baseline.how == ATTEMPT_ENDED && says_disk(&c->baseline);
-    int code = close_record(b, path);
+    int code = close_record(b, own, path);
     if (c->baseline.how == ATTEMPT_BROKEN)
         return verb_broken(c->arguments->verb, &e.err);
     return code ? code : c->baseline.how == ATTEMPT_ENDED ? 0 : say_ended(c, &c->baseline);
@@ -278,16 +304,17 @@ static int record_by(struct crashing *c, bool fuse) {
                          .fuse = fuse};
     struct err err = {0};
     const char *path = arena_printf(&c->arena, "%s/record", c->out.path);
+    const char *own = arena_printf(&c->arena, "%s/events/record", c->out.path);
     b.heard = (struct attempt_told){-1, -1, "", false};
     if (c->copied)
         b.source = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int r = fuse ? 0 : disk_recorder_open(&b.recorder, path, c->max_bytes, &err);
+    int r = fuse ? 0 : disk_recorder_open(&b.recorder, own, c->max_bytes, &err);
     r = r ? r : start(&b, &err);
     mode_t mask = umask(0); /* new files are made here, with the umask of who asks for them */
     if (r == 0)
         attend(&b, &err);
     umask(mask);
-    int code = r ? verb_broken(c->arguments->verb, &err) : end(&b, path);
+    int code = r ? verb_broken(c->arguments->verb, &err) : end(&b, own, path);
     if (b.recorder)
         disk_recorder_close(b.recorder, &err);
     baseline_fini(&b);

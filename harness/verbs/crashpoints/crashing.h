@@ -100,8 +100,8 @@ int crashing_copy(const char *from, const char *to, struct err *err);
 int crashing_find_saves(struct crashing *c);
 /* What the job resumes from whole checkpoints; the same. */
 int crashing_try_anchors(struct crashing *c);
-/* The step that must not be lost at a point; -1: not known. */
-int64_t crashing_necessary(const struct crashing *c, size_t point);
+/* The step that must not be lost on a way; -1: not known. */
+int64_t crashing_necessary(const struct crashing *c, const struct crash_way *way);
 
 /* ---- trials.c ---- */
 
@@ -134,9 +134,9 @@ const char *attempt_result(const struct crashing *c, const struct resumption *o)
 
 /* ---- judging.c ---- */
 
-/* What a state is where it is reached at a point. lost: steps, with LOST. */
+/* What a state is where it is reached on this way. lost: steps, with LOST. */
 enum crash_point_verdict crashing_judge(const struct crashing *c, const struct resumption *o,
-                                        size_t point, int64_t *ret_lost);
+                                        const struct crash_way *way, int64_t *ret_lost);
 /* Fills the report out of the trials: points, findings, counts. */
 void crashing_conclude(struct crashing *c);
 /* What has to be deleted so that the job starts; in the arena; NULL: nothing helps, or not known. */

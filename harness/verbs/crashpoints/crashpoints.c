@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
+#include "harness/crash/barriers.h"
 #include "harness/play/announcement.h"
 #include "harness/play/suite.h"
 #include "harness/scenario/command.h"
@@ -321,6 +322,9 @@ static void say_facts(struct crashing *c, int64_t took_ns) {
                           "%zu different states by %" PRIu64 " ways, %s more ways left out "
                           "(--max-states, --seed); %zu tried in %.1f s",
                           c->states.n, c->states.ways, more, c->tried, (double)took_ns / 1e9);
+    if (barriers_missing(&c->record))
+        v[n++] = "that one rank dies alone was not tried: the job tells no steps "
+                 "(rankquake_step), by which it is known where the others wait for it";
     if (c->not_tried)
         v[n++] = arena_printf(&c->arena,
                               "%zu states were not tried: the budget was spent "
@@ -371,7 +375,11 @@ static int try_only(struct crashing *c) {
                                 c->only);
     if (!crashing_try(c, &ask, &o, 1))
         return EXIT_INTERRUPTED;
-    enum crash_point_verdict v = crashing_judge(c, &o, (size_t)point, &lost);
+    struct crash_way way = {.point = (size_t)point};
+    for (size_t i = 0; ask.state != SIZE_MAX && i < c->states.v[ask.state].ways_n; i++)
+        if (c->states.v[ask.state].ways[i].point == way.point)
+            way = c->states.v[ask.state].ways[i];
+    enum crash_point_verdict v = crashing_judge(c, &o, &way, &lost);
     printf("%s: %s\n%s\n", c->only, crash_point_words[v], o.why);
     return crash_point_status(v) == FINDING_FAIL ? EXIT_FAIL
            : v == CRASH_POINT_UNTRIED            ? EXIT_INCONCLUSIVE

@@ -58,14 +58,14 @@ static enum crash_point_verdict judge_result(const struct crashing *c, const str
 }
 
 enum crash_point_verdict crashing_judge(const struct crashing *c, const struct resumption *o,
-                                        size_t point, int64_t *ret_lost) {
+                                        const struct crash_way *way, int64_t *ret_lost) {
     *ret_lost = 0;
     if (o->how == ATTEMPT_NONE || o->how == ATTEMPT_BROKEN)
         return CRASH_POINT_UNTRIED;
     if (o->how != ATTEMPT_ENDED)
         return o->how == ATTEMPT_HUNG ? CRASH_POINT_HUNG : CRASH_POINT_FAILED;
     enum crash_point_verdict v = judge_result(c, o);
-    int64_t necessary = crashing_necessary(c, point);
+    int64_t necessary = crashing_necessary(c, way);
     int64_t resumed = o->resumed < 0 ? 0 : o->resumed;
     if (v == CRASH_POINT_DIVERGED || !c->tells_steps || necessary <= resumed)
         return v;
@@ -117,7 +117,7 @@ static void note_why(struct crashing *c, struct crash_point_row *row, const stru
 static void count_way(struct crashing *c, struct crash_point_row *rows, const struct crash_way *way,
                       const struct resumption *o) {
     int64_t lost;
-    enum crash_point_verdict v = crashing_judge(c, o, way->point, &lost);
+    enum crash_point_verdict v = crashing_judge(c, o, way, &lost);
     c->report.counts[v][way->death]++;
     if (way->point < c->from || way->point > c->to)
         return;
@@ -162,24 +162,23 @@ static enum crash_verdict verdict(void *arg, size_t state, const struct crash_wa
     struct resumption *o = &c->trials[state];
     if (o->how == ATTEMPT_NONE && c->states.v[state].found_later)
         crashing_try(c, &(struct trial_ask){state, "", NULL}, o, 1);
-    enum crash_point_verdict v = crashing_judge(c, o, way->point, &lost);
+    enum crash_point_verdict v = crashing_judge(c, o, way, &lost);
     return v == CRASH_POINT_UNTRIED                ? CRASH_UNTRIED
            : crash_point_status(v) == FINDING_FAIL ? CRASH_BAD
                                                    : CRASH_GOOD;
 }
 
 static const char *seen_of(struct crashing *c, const struct resumption *o,
-                           enum crash_point_verdict v, size_t point, int64_t lost) {
+                           enum crash_point_verdict v, const struct crash_way *way) {
     if (v == CRASH_POINT_LOST)
         return arena_printf(&c->arena, "it went on from step %lld, and step %lld had been saved",
                             (long long)(o->resumed < 0 ? 0 : o->resumed),
-                            (long long)crashing_necessary(c, point));
+                            (long long)crashing_necessary(c, way));
     if (v == CRASH_POINT_DIVERGED && o->disagree)
         return "its ranks disagree about the model or the step";
     if (v == CRASH_POINT_DIVERGED)
         return arena_printf(&c->arena, "it ended well, with another result: %.64s, not %.64s",
                             attempt_result(c, o), attempt_result(c, &c->baseline));
-    (void)lost;
     return o->why;
 }
 
@@ -215,8 +214,8 @@ static struct crash_point_finding finding_of(struct crashing *c, const struct cr
     struct crash_point_finding f = {
         .sentence = cause->sentence, .missing = cause->missing, .states = cause->states_n};
     const char *name = crashing_name(c, cause->state, cause->way->point);
-    f.verdict = crashing_judge(c, o, cause->way->point, &lost);
-    f.seen = seen_of(c, o, f.verdict, cause->way->point, lost);
+    f.verdict = crashing_judge(c, o, cause->way, &lost);
+    f.seen = seen_of(c, o, f.verdict, cause->way);
     f.repeat = repeat_of(c, name);
     if (i < LOOKS_MAX)
         f.look = arena_printf(&c->arena, "%s/states/%.*s", c->out.path, NAME_DIGITS,

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "harness/crash/barriers.h"
 #include "harness/crash/folder.h"
 
 #include <inttypes.h>
@@ -217,7 +218,8 @@ int crashing_find_saves(struct crashing *c) {
                             .states_max = (size_t)c->states_max,
                             .seed = (uint64_t)c->seed,
                             .wholes = wholes,
-                            .wholes_n = c->saves_n};
+                            .wholes_n = c->saves_n,
+                            .together = !barriers_known(&c->record)};
     if (crash_states_find(&ask, &c->states, &err) != 0)
         return verb_broken(c->arguments->verb, &err);
     size_t state = find_finals(c);
@@ -228,11 +230,12 @@ int crashing_find_saves(struct crashing *c) {
 
 /* ---- anchors ---- */
 
-int64_t crashing_necessary(const struct crashing *c, size_t point) {
+int64_t crashing_necessary(const struct crashing *c, const struct crash_way *way) {
     int64_t step = -1;
     for (size_t i = 0; i < c->saves_n; i++)
-        if (c->saves[i].whole <= point && c->saves[i].attempt.how == ATTEMPT_ENDED &&
-            c->saves[i].attempt.resumed > step)
+        if ((c->saves[i].whole <= way->point ||
+             crash_states_did(&c->states, way, c->saves[i].whole - 1)) &&
+            c->saves[i].attempt.how == ATTEMPT_ENDED && c->saves[i].attempt.resumed > step)
             step = c->saves[i].attempt.resumed;
     return step;
 }

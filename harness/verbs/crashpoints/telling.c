@@ -27,7 +27,7 @@ static void put_trial(struct crashing *c, size_t i, struct buf *out) {
         BUF_FINI struct buf words = {0};
         struct json_writer w = {.out = out};
         int64_t lost;
-        enum crash_point_verdict v = crashing_judge(c, o, way->point, &lost);
+        enum crash_point_verdict v = crashing_judge(c, o, way, &lost);
         crash_words_way(&c->states, way, &words);
         json_object(&w, NULL);
         json_put_string(&w, "name", crashing_name(c, i, way->point));

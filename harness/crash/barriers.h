@@ -1,0 +1,26 @@
+/* barriers: where ranks have waited for each other. A rank that tells a step has applied an update to
+ * which all have added: whoever dies before it holds the others back there. Of a job that tells no
+ * steps it is not known how far the others would go on. Pure. */
+#pragma once
+
+#include "faults/mechanism/disk_record.h"
+
+struct barriers {
+    struct barrier {
+        int64_t step, t_ns;
+        int pid, rank;
+    } * v;
+    size_t n;
+};
+
+/* A step that a process has told; one below 0 is none. */
+void barriers_note(struct barriers *b, const struct barrier *x);
+/* Adds a DISK_MARK "barrier" for each that has changes of the record next to it, before or behind it,
+ * in the order of their moments among marks, which are in order; of one process alone none. */
+void barriers_mark(const struct barriers *b, const struct disk_record *record,
+                   struct disk_operation **marks, size_t *marks_n);
+void barriers_fini(struct barriers *b);
+/* Whether the record tells of one; whether there are several ranks in it, and none. */
+bool barriers_known(const struct disk_record *record);
+bool barriers_missing(const struct disk_record *record);
+bool barriers_is(const struct disk_operation *o);
