@@ -115,7 +115,8 @@ void group_start(struct worker_processes *g, const struct launch_order *l, struc
     *g = (struct worker_processes){
         .phase = GROUP_RUNNING, .reason = GUARD_ENDED, .n = l->n, .failures = -1, .memory = *a};
     *a = (struct arena){0};
-    g->pids = mem_array(pid_t, l->n);
+    g->pids = mem_array(pid_t, 2 * (size_t)l->n);
+    g->told = g->pids + l->n;
     g->stacks = mmap(NULL, l->n * (size_t)VFORK_SPAWN_STACK, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (g->stacks == MAP_FAILED || process_report_pipe(ends) < 0)
@@ -144,6 +145,8 @@ void group_stop(struct worker_processes *g, int signo, int64_t grace_ms) {
     if (g->phase == GROUP_RUNNING)
         g->reason = GUARD_STOPPED;
     g->phase = GROUP_STOPPING;
+    for (uint32_t i = 0; i < g->n; i++)
+        g->told[i] = g->pids[i] ? g->pids[i] : g->told[i];
     group_signal(g, signo);
     group_signal(g, SIGCONT);
 }
@@ -169,6 +172,15 @@ static bool group_note(struct worker_processes *g, pid_t pid, uint32_t *ret_loca
     return false; /* an orphan of some worker */
 }
 
+/* A shell ends at once by the signal, and what it runs may be saving just then: whoever was told with
+ * a worker has the worker's time. */
+static bool group_told_lives(const struct worker_processes *g) {
+    for (uint32_t i = 0; i < g->n && g->phase == GROUP_STOPPING; i++)
+        if (g->told[i] && kill(-g->told[i], 0) == 0)
+            return true;
+    return false;
+}
+
 /* Killed processes make more orphans, whose end is told by another SIGCHLD: so each pass may miss
  * some, and the last finds no child. While a worker lives there is nothing to look for yet. */
 void group_reap(struct worker_processes *g, const struct group_events *ev, void *arg) {
@@ -181,7 +193,7 @@ void group_reap(struct worker_processes *g, const struct group_events *ev, void 
             group_read_failures(g, ev, arg);
             ev->exited(arg, local_rank, pid, status);
         }
-    if (g->phase == GROUP_NONE || g->alive > 0)
+    if (g->phase == GROUP_NONE || g->alive > 0 || (pid == 0 && group_told_lives(g)))
         return;
     if (pid == 0) {
         g->phase = GROUP_KILLING;

@@ -17,13 +17,14 @@ enum group_phase {
     GROUP_NONE,     /* nothing lives */
     GROUP_RUNNING,  /* workers live, nobody wants them to end */
     GROUP_STOPPING, /* told to end, SIGKILL at grace_at */
-    GROUP_KILLING,  /* SIGKILL was sent, or the last worker is gone and only orphans are left */
+    GROUP_KILLING,  /* SIGKILL was sent, or only orphans are left, none of which was told to end */
 };
 
 struct worker_processes {
     enum group_phase phase;
     enum guard_reason reason;
     pid_t *pids; /* by local rank; 0: not started, or ended */
+    pid_t *told; /* likewise: those that lived when the group was told to end; and their groups */
     uint32_t n;
     uint32_t alive;
     int failures; /* read end of the pipe that all workers hold until they have exec'ed; -1: none */

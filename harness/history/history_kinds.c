@@ -154,7 +154,8 @@ const struct history_kind history_kinds[] = {
             F("data_bytes_out", INT), F("cut_to", MAP), F("passed_to", MAP), F("bytes_to", MAP),
             DONE_TO)},
 
-    {SOURCE_DISK, "checkpoints", "what lies in the directory when `round` has ended",
+    {SOURCE_DISK, "checkpoints",
+     "what lies in the directory when `round` has ended, the last one counts",
      FIELDS(MUST("round", INT), F("dir", TEXT), F("newest", INT), ONE("complete", LIST),
             F("damaged", LIST), F("drafts", INT), ONE("error", TEXT))},
     {SOURCE_DISK, "worker-file", "what a worker's output, or its error file, is when somebody ends",

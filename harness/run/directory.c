@@ -1,7 +1,10 @@
 #include "harness/run/directory.h"
 
+#include "base/sha256.h"
+#include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
+#include "base/sys/folder.h"
 #include "faults/effect.h"
 #include "harness/observe/checkpoints.h"
 #include "harness/observe/listing.h"
@@ -9,13 +12,16 @@
 #include "harness/run/programs.h"
 #include "harness/run/timeline.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* The job's directory of checkpoints, looked at before the first round and after the last worker of
- * each: by ourselves where it is of ranktrain's format, else by the scenario's own command. While
- * the command runs the workers of the next round wait to be executed, so that it sees what they
- * will find, and nothing that they have written. */
+ * each, and once more before the next begins where somebody has changed it meanwhile, as what a
+ * worker ran and was still saving: by ourselves where it is of ranktrain's format, else by the
+ * scenario's own command. While the command runs the workers of the next round wait to be executed,
+ * so that it sees what they will find, and nothing that they have written. */
 
 enum { TAG_LISTING = INT_MAX, RUNNING_MAX = 16 };
 
@@ -31,10 +37,17 @@ struct directory {
     struct directory_running running[RUNNING_MAX];
     size_t n;
     int64_t held_ns; /* since when a worker waits for one of them; 0: none does */
+    char seen[65];   /* what it looked like at the last look: fingerprint */
+    size_t begun;    /* rounds */
 };
 
 bool directory_is_listed(const struct engine *e) {
     return own(e, directory)->n;
+}
+
+bool directory_holds_workers(const struct engine *e) {
+    bool between = e->rounds_ended > 0 && e->rounds_ended == e->rec.rounds->n;
+    return directory_is_listed(e) || (own(e, directory)->path && between);
 }
 
 /* ---- by the scenario's command ---- */
@@ -91,9 +104,19 @@ static void on_listed(void *arg, int round, const int64_t *steps, size_t n, cons
     counting_go_on(e);
 }
 
+/* Of two looks after one round the later counts. */
+static void forget_listing(struct directory *d, int round) {
+    for (size_t i = 0; i < d->n; i++)
+        if (d->running[i].round == round) {
+            listing_abandon(d->running[i].listing);
+            d->running[i--] = d->running[--d->n];
+        }
+}
+
 static void list(struct engine *e, int round) {
     struct directory *d = own(e, directory);
     struct err err = {0};
+    forget_listing(d, round);
     if (d->n == RUNNING_MAX) {
         record_listing(e, round, NULL, 0, "too many of these commands have not ended yet");
         return;
@@ -113,11 +136,38 @@ static void list(struct engine *e, int round) {
 
 /* ---- the whole ---- */
 
+/* Names, sizes and times of change of what lies right in it. */
+static void fingerprint(const struct engine *e, char ret[65]) {
+    TEXTS_FINI struct texts names = {0};
+    const struct folder *run = e->spec->folder;
+    const char *path = own(e, directory)->path;
+    size_t n = strlen(run->path);
+    struct folder dir;
+    struct sha256 sum;
+    sha256_init(&sum);
+    bool ours = strncmp(path, run->path, n) == 0 && path[n] == '/';
+    if ((ours ? folder_enter(&dir, run, path + n + 1, NULL) : folder_open(&dir, path, NULL)) == 0) {
+        folder_list(&dir, ".", NULL, &names, NULL);
+        for (size_t i = 0; i < names.n; i++) {
+            struct stat st;
+            if (str_eq(names.v[i], "..") || fstatat(dir.fd, names.v[i], &st, AT_SYMLINK_NOFOLLOW))
+                continue;
+            int64_t facts[] = {(int64_t)st.st_ino, st.st_size, st.st_ctim.tv_sec,
+                               st.st_ctim.tv_nsec};
+            sha256_update(&sum, names.v[i], strlen(names.v[i]) + 1);
+            sha256_update(&sum, facts, sizeof(facts));
+        }
+        folder_close(&dir);
+    }
+    sha256_hex(&sum, ret);
+}
+
 /* The round has ended; 0: none has begun. */
 static void read_all(struct engine *e, int round) {
     struct directory *d = own(e, directory);
     if (!d->path)
         return;
+    fingerprint(e, d->seen);
     if (d->command) {
         list(e, round);
         return;
@@ -149,6 +199,20 @@ static void start(struct engine *e) {
     read_all(e, 0);
 }
 
+/* The first worker of a new round waits to be executed. */
+static void look_again(struct engine *e) {
+    struct directory *d = own(e, directory);
+    char now[65];
+    bool first = d->begun < e->rec.rounds->n && e->rec.rounds->n == e->rounds_ended + 1;
+    d->begun = e->rec.rounds->n;
+    if (!d->path || !first)
+        return;
+    fingerprint(e, now);
+    if (!str_eq(now, d->seen))
+        read_all(e, (int)e->rounds_ended);
+    timeline_arm(e);
+}
+
 static void record(struct engine *e, const struct record *r) {
     struct directory *d = own(e, directory);
     if (record_is(r, "checkpoint-commit") && d->checkpoints)
@@ -158,6 +222,8 @@ static void record(struct engine *e, const struct record *r) {
         e->rec.rounds->n == e->rounds_ended)
         read_all(e, (int)e->rounds_ended);
     bool start = r->source == SOURCE_PROBE && record_is(r, "worker-start");
+    if (start && e->sender && client_is_held(e->sender))
+        look_again(e);
     if (!start || !e->sender || !client_is_held(e->sender) || !directory_is_listed(e))
         return;
     client_keep(e->sender, TAG_LISTING);
@@ -167,6 +233,7 @@ static void record(struct engine *e, const struct record *r) {
 
 static void round_end(struct engine *e, const struct round *r) {
     read_all(e, r->number);
+    timeline_arm(e);
 }
 
 static void close_directory(struct engine *e) {

@@ -15,8 +15,7 @@
 
 void timeline_arm(struct engine *e) {
     const struct timeline *t = own(e, timeline);
-    bool listed = directory_is_listed(e);
-    uint32_t kinds = listed ? observer_kind("worker-start") : 0;
+    uint32_t kinds = directory_holds_workers(e) ? observer_kind("worker-start") : 0;
     uint64_t next = UINT64_MAX;
     for (size_t i = 0; i < t->n; i++) {
         const struct run_entry *a = &t->entries[i];

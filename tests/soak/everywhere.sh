@@ -26,7 +26,7 @@ play() { # play ISOLATION FILE
     [ $rc = 0 ] || [ $rc = 2 ] && only_harness_was_late "$said" || [ $rc = 0 ] || fail "$2 on $1 by ${as:+an ordinary }user: exit $rc"
 }
 files=(
-    restart/{worker-killed,worker-hangs,worker-signalled,worker-crashes,poor-worker,deaf-worker,thread-hangs}
+    restart/{worker-killed,worker-hangs,worker-signalled,worker-crashes,poor-worker,deaf-worker,thread-hangs,shell-child,slow-to-obey,hangs-and-goes-on,mixed-collectives,leaves-a-daemon}
     restart/{file-too-long,loader-killed,orphan-left,interpreter-held,weight-flipped,agent-killed}
     membership/{agent-hangs,agent-hung-up,node-killed,node-powered-off,node-leaves,node-joins,node-reboots,node-flaps}
     membership/{node-frozen,poor-node,node-preempted,rack-reclaimed} clock/{clock-jumps,clock-strobes,uptimes}

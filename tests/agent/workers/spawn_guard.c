@@ -103,6 +103,20 @@ static void grandchildren(void) {
     end_agent();
 }
 
+/* The worker is a shell, which ends by the signal at once; what it runs has the worker's time. */
+static void child_has_grace(void) {
+    begin_ready(
+        "(trap 'sleep 0.1; echo; exit 0' TERM; echo; while :; do sleep 0.01; done); exit 1");
+    start(1, false);
+    wait_ready(1);
+    guard_stop(seen.guard, SIGTERM, 60000);
+    wait_ready(1); /* it came to its word */
+    wait_for(&seen.reaped, 1);
+    MUST(WTERMSIG(seen.statuses[0]) == SIGTERM && seen.reason == GUARD_STOPPED);
+    MUST(process_signal_descendants(getpid(), 0) == 1); /* the guard */
+    end_agent();
+}
+
 /* Workers that end by themselves and leave something behind are cleaned up after as well. */
 static void left_behind(void) {
     begin_ready("setsid sleep 1000 & sleep 1000 & exit 0");
@@ -196,11 +210,14 @@ static void lifeline_held(void) {
 }
 
 static const struct experiment experiments[] = {
-    EXPERIMENT(again_and_again), EXPERIMENT(error_file),           EXPERIMENT(grandchildren),
-    EXPERIMENT(hanging_output),  EXPERIMENT(left_behind),          EXPERIMENT(lifeline_held),
-    EXPERIMENT(no_such_program), EXPERIMENT(other_signals),        EXPERIMENT(own_session),
-    EXPERIMENT(stop_ignored),    EXPERIMENT(stop_reaches_stopped), EXPERIMENT(stop_shortened),
-    EXPERIMENT(stop_with_grace), EXPERIMENT(workers_exit),         {NULL, NULL},
+    EXPERIMENT(again_and_again), EXPERIMENT(child_has_grace),
+    EXPERIMENT(error_file),      EXPERIMENT(grandchildren),
+    EXPERIMENT(hanging_output),  EXPERIMENT(left_behind),
+    EXPERIMENT(lifeline_held),   EXPERIMENT(no_such_program),
+    EXPERIMENT(other_signals),   EXPERIMENT(own_session),
+    EXPERIMENT(stop_ignored),    EXPERIMENT(stop_reaches_stopped),
+    EXPERIMENT(stop_shortened),  EXPERIMENT(stop_with_grace),
+    EXPERIMENT(workers_exit),    {NULL, NULL},
 };
 
 int main(int argc, char **argv) {

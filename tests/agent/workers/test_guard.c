@@ -22,6 +22,7 @@ EXPERIMENT(test_a_stopped_worker_still_hears_that_it_must_end, "spawn_guard",
 EXPERIMENT(test_a_user_signal_is_only_passed_on, "spawn_guard", "other_signals")
 EXPERIMENT(test_children_of_workers_are_gone_when_the_group_is_reaped, "spawn_guard",
            "grandchildren")
+EXPERIMENT(test_what_a_shell_runs_has_the_grace_of_the_shell, "spawn_guard", "child_has_grace")
 EXPERIMENT(test_what_finished_workers_leave_behind_is_ended_too, "spawn_guard", "left_behind")
 EXPERIMENT(test_the_guard_and_every_worker_hold_the_lifeline_until_they_are_gone, "spawn_guard",
            "lifeline_held")
@@ -60,6 +61,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_stopped_worker_still_hears_that_it_must_end),
         cmocka_unit_test(test_a_user_signal_is_only_passed_on),
         cmocka_unit_test(test_children_of_workers_are_gone_when_the_group_is_reaped),
+        cmocka_unit_test(test_what_a_shell_runs_has_the_grace_of_the_shell),
         cmocka_unit_test(test_what_finished_workers_leave_behind_is_ended_too),
         cmocka_unit_test(test_the_guard_and_every_worker_hold_the_lifeline_until_they_are_gone),
         cmocka_unit_test(test_a_program_that_is_not_there_is_named_for_each_worker),

@@ -138,6 +138,11 @@ bool directory_is_listed(const struct engine *e) {
     (void)e;
     return false;
 }
+
+bool directory_holds_workers(const struct engine *e) {
+    (void)e;
+    return false;
+}
 bool client_is_held(const struct event_client *c) {
     return c;
 }

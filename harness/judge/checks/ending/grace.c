@@ -36,9 +36,11 @@ struct grace_cause {
 };
 
 static void take(struct grace_cause *c, int64_t t_ns, int64_t seq, bool failure) {
+    c->failure |= failure;
     if (c->t_ns && c->t_ns <= t_ns)
         return;
-    *c = (struct grace_cause){t_ns, seq, c->failure || failure};
+    c->t_ns = t_ns;
+    c->seq = seq;
 }
 
 static int64_t fired_ns_of(const void *thing) {
@@ -51,22 +53,6 @@ static const struct incident *first_fired(const struct blows *b, int64_t from_ns
     return at < b->n ? b->v[at] : NULL;
 }
 
-static struct grace_cause cause_of(const struct blows *b, const struct round *r,
-                                   const struct worker *w) {
-    struct grace_cause c = {0};
-    for (size_t i = 0; i < r->n; i++) {
-        const struct worker *o = r->workers[i];
-        if (o == w || !worker_ended_badly(o) || o->exit_ns > w->exit_ns)
-            continue;
-        c.failure = true;
-        take(&c, o->exit_ns, o->exit_seq, true);
-    }
-    const struct incident *in = first_fired(b, r->first_start_ns);
-    if (in && in->fired_ns <= w->exit_ns)
-        take(&c, in->fired_ns, in->force_seq, false);
-    return c;
-}
-
 static int64_t index_of(const void *thing) {
     return (int64_t)((const struct grace_hit *)thing)->worker->index;
 }
@@ -75,17 +61,25 @@ static const struct grace_hit *first_hit(const struct blows *b, const struct wor
     return &b->hits[lower_bound(b->hits, b->hits_n, sizeof(*b->hits), index_of, (int64_t)w->index)];
 }
 
-/* A fault on it, its agent, its node or the store: then it may have been fenced, or have died of
- * the fault itself. One that was told to leave has its time. */
-static bool was_struck(const struct blows *b, const struct worker *w) {
+static bool was_struck_itself(const struct blows *b, const struct worker *w) {
     for (const struct grace_hit *h = first_hit(b, w); h < b->hits + b->hits_n && h->worker == w;
          h++)
         if (h->by->fired_ns <= w->exit_ns)
             return true;
+    return false;
+}
+
+static bool was_struck_with_node(const struct blows *b, const struct worker *w) {
     for (size_t i = 0; i < b->at_nodes_n && b->at_nodes[i]->fired_ns <= w->exit_ns; i++)
         if (check_names_node(b->at_nodes[i], w->node))
             return true;
     return false;
+}
+
+/* A fault on it, its agent, its node or the store: then it may have been fenced, or have died of
+ * the fault itself. One that was told to leave has its time. */
+static bool was_struck(const struct blows *b, const struct worker *w) {
+    return was_struck_itself(b, w) || was_struck_with_node(b, w);
 }
 
 /* Its agent was gone: what is left of its workers is ended at once, for nobody could wait for them.
@@ -96,6 +90,35 @@ static bool outlived_its_agent(const struct blows *b, const struct worker *w) {
         if (str_eq(r->node, w->node))
             return true;
     return false;
+}
+
+/* It ended as it was told to, behind something else that could be the reason for that. */
+static bool obeyed(const struct blows *b, const struct round *r, const struct worker *w) {
+    const struct incident *in = first_fired(b, r->first_start_ns);
+    bool by_term = w->exit_signal == SIGTERM || w->exit_code == 128 + SIGTERM;
+    return by_term && in && in->fired_ns <= w->exit_ns && !was_struck_itself(b, w);
+}
+
+/* The end of a worker is a failure, which shortens the time of the others, only where nothing says
+ * that it fell with its node or its agent, or did as it was told: nobody counts that as one. */
+static bool has_failed(const struct blows *b, const struct round *r, const struct worker *w) {
+    return worker_ended_badly(w) && !was_struck_with_node(b, w) && !outlived_its_agent(b, w) &&
+           !obeyed(b, r, w);
+}
+
+static struct grace_cause cause_of(const struct blows *b, const struct round *r,
+                                   const struct worker *w) {
+    struct grace_cause c = {0};
+    for (size_t i = 0; i < r->n; i++) {
+        const struct worker *o = r->workers[i];
+        if (o == w || !worker_ended_badly(o) || o->exit_ns > w->exit_ns)
+            continue;
+        take(&c, o->exit_ns, o->exit_seq, has_failed(b, r, o));
+    }
+    const struct incident *in = first_fired(b, r->first_start_ns);
+    if (in && in->fired_ns <= w->exit_ns)
+        take(&c, in->fired_ns, in->force_seq, false);
+    return c;
 }
 
 static bool is_agent_end(const struct record *r) {

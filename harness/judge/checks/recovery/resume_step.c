@@ -277,7 +277,8 @@ const struct check check_resume_step = {
     .name = "resume_step",
     .summary = "every round resumes from the newest complete checkpoint on disk",
     .text = "When the last worker of a round is dead, the harness reads the checkpoint directory "
-            "itself and notes what is complete. What the job says about where it resumed must "
+            "itself and notes what is complete, and once more before the next round begins where "
+            "something in it has changed. What the job says about where it resumed must "
             "agree with that, on every rank. It knows ranktrain's format; of any other, "
             "job.checkpoint.complete must say what is complete, else a resume is left open. Who "
             "prints the step that comes next, and makes it, goes on from the one before. When a "

@@ -44,6 +44,13 @@ static void test_who_runs_does_not_stand_still(void **state) {
     assert_false(proc_all_stand_still(getpid())); /* nothing is below it */
 }
 
+/* Whoever waits for this test is in a system call, and does not run either. */
+static void test_who_sleeps_does_not_stand_still(void **state) {
+    (void)state;
+    assert_false(proc_stands_still(getppid()));
+    assert_false(proc_has_held_thread(getppid()));
+}
+
 static void test_nothing_is_told_of_who_is_not_there(void **state) {
     struct proc_signals now;
     (void)state;
@@ -55,6 +62,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_caught_ignored_and_pending_is_told_apart),
         cmocka_unit_test(test_who_runs_does_not_stand_still),
+        cmocka_unit_test(test_who_sleeps_does_not_stand_still),
         cmocka_unit_test(test_nothing_is_told_of_who_is_not_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
