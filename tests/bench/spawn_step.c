@@ -1,6 +1,6 @@
-/* How long one step of ranktrain's network takes: 96 samples, from the weights to the new weights.
+/* How long one step of a network of ranktrain takes: 96 samples, from the weights to the new weights.
  *
- *     spawn_step cpu|cuda [STEPS]
+ *     spawn_step cpu|cuda [STEPS [NETWORK [WIDTH]]]
  *
  * Prints "label ..." and "step_us P50 P10 P90". cuda opens the library that $RANKTRAIN_CUDA names.
  * Exit: 0, 1 when a step failed, 3 when there is nothing to compute on. */
@@ -9,6 +9,8 @@
 #include "scenarios/jobs/ranktrain/net/deadline.h"
 #include "scenarios/jobs/ranktrain/optimizer.h"
 #include "scenarios/jobs/ranktrain/shards.h"
+#include "scenarios/jobs/ranktrain/state.h"
+#include "tests/scenarios/jobs/ranktrain/model/fashion.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +19,12 @@
 enum { WARM = 20, STEPS_MAX = 100000 };
 
 static struct {
-    float weights[LENET_PARAMETERS], velocity[LENET_PARAMETERS], gradient[LENET_PARAMETERS];
-    int64_t sums[SHARDS_SUMS];
-    uint8_t file[SHARDS_BATCH * LENET_PIXELS], labels[SHARDS_BATCH];
+    struct model *model;
+    struct optimizer optimizer;
+    struct state state;
+    float *gradient;
+    int64_t *sums;
+    uint8_t file[SHARDS_BATCH * FASHION_PIXELS], labels[SHARDS_BATCH];
 } s;
 
 static int by_time(const void *a, const void *b) {
@@ -29,14 +34,20 @@ static int by_time(const void *a, const void *b) {
 
 static int step(const struct compute *compute, void *c, const struct idx *data, struct err *err) {
     static const int shards[SHARDS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
-    static const struct optimizer optimizer = {.lr = 0.05f, .momentum = 0.9f};
     static uint32_t samples[SHARDS_BATCH];
+    const struct shards_work w = {
+        .compute = compute, .c = c, .model = s.model, .data = data, .scratch = s.gradient};
     for (uint32_t i = 0; i < SHARDS_BATCH; i++)
         samples[i] = i;
-    int r = shards_sum(compute, c, s.weights, data, samples, shards, SHARDS, s.gradient, s.sums,
-                       NULL, err);
+    int r = shards_sum(&w, s.state.weights, samples, shards, SHARDS, s.sums, NULL, err);
+    const struct optimizer_update u = {.sums = s.sums,
+                                       .trained = s.model->trained,
+                                       .values = s.model->values,
+                                       .samples = SHARDS_BATCH,
+                                       .batches = SHARDS,
+                                       .step = ++s.state.step};
     if (r == 0)
-        optimizer_step(&optimizer, s.sums, LENET_PARAMETERS, SHARDS_BATCH, s.weights, s.velocity);
+        optimizer_step(&s.optimizer, &u, s.state.weights, s.state.moment);
     return r;
 }
 
@@ -44,11 +55,11 @@ static int measure(const struct compute *compute, void *c, int steps, struct err
     static double us[STEPS_MAX];
     struct idx data = {.images = s.file, .labels = s.labels, .count = SHARDS_BATCH};
     uint64_t seed = 7;
-    lenet_init(s.weights, 1);
+    model_init(s.model, 1, s.state.weights);
     for (size_t i = 0; i < sizeof(s.file); i++)
         s.file[i] = (uint8_t)draw_below(&seed, 256);
     for (size_t i = 0; i < sizeof(s.labels); i++)
-        s.labels[i] = (uint8_t)draw_below(&seed, LENET_CLASSES);
+        s.labels[i] = (uint8_t)draw_below(&seed, FASHION_CLASSES);
     int r = 0;
     for (int i = -WARM; i < steps && r == 0; i++) {
         int64_t begin = deadline_now_ns();
@@ -64,7 +75,6 @@ static int measure(const struct compute *compute, void *c, int steps, struct err
 }
 
 int main(int argc, char **argv) {
-    const struct compute_place place = {.wake_fd = -1, .limit_ns = INT64_C(60000000000)};
     const struct gpu_backend *gpu;
     const struct compute *compute = &compute_cpu;
     struct err err = {0};
@@ -73,6 +83,13 @@ int main(int argc, char **argv) {
     int steps = argc > 2 ? atoi(argv[2]) : 300, r = 0;
     if (argc < 2 || steps < 1 || steps > STEPS_MAX)
         return 64;
+    s.model = fashion_model(argc > 3 ? argv[3] : "lenet", argc > 4 ? atoi(argv[4]) : 0);
+    s.optimizer = (struct optimizer){optimizer_find("sgd", &err), 0.05f, 0.9f};
+    state_init(&s.state, s.model, s.optimizer.kind);
+    s.gradient = calloc(s.model->values, sizeof(*s.gradient));
+    s.sums = calloc(s.model->values + 1, sizeof(*s.sums));
+    const struct compute_place place = {
+        .model = s.model, .wake_fd = -1, .limit_ns = INT64_C(60000000000)};
     if (strcmp(argv[1], "cuda") == 0) {
         r = backend_open(&gpu, &err);
         compute = r == 0 ? gpu->compute : NULL;

@@ -1,7 +1,7 @@
 #include "scenarios/jobs/ranktrain/checkpoint.h"
 #include "scenarios/jobs/ranktrain/checkpoint_dir.h"
 
-#include "base/mem.h"
+#include "base/sha256.h"
 #include "base/sys/file.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TENSOR_BYTES = sizeof(((struct state *)0)->weights), TEMPORARY = 96 };
+enum { TEMPORARY = 96 };
 
 static int open_place(const struct checkpoint_place *p, struct err *err) {
     file_make_dirs(p->dir, 0777, NULL);
@@ -24,22 +24,53 @@ static bool of_a_higher_round(const struct checkpoint_place *p, const struct man
     return m->round > p->round && strcmp(m->run_id, p->run_id) == 0;
 }
 
+/* One file of a checkpoint, and where its floats lie in a state. */
+struct tensor {
+    float *floats;
+    size_t bytes;
+};
+
+static struct tensor tensor_of(const struct state *s, int file) {
+    if (file == 0)
+        return (struct tensor){s->weights, s->values * sizeof(float)};
+    return (struct tensor){s->moment[file - 1], s->trained * sizeof(float)};
+}
+
 /* Loads one file of a checkpoint and holds it against the manifest. */
-static int load_file(int dir, int64_t step, const struct manifest_file *f, float *ret,
+static int load_file(int dir, int64_t step, const struct manifest_file *f, struct tensor ret,
                      struct err *err) {
     BUF_FINI struct buf bytes = {0};
     char sum[65];
-    int r = checkpoint_dir_read(dir, step, f->name, TENSOR_BYTES, &bytes, err);
+    int r = checkpoint_dir_read(dir, step, f->name, ret.bytes, &bytes, err);
     if (r < 0)
         return r;
     sha256_of(bytes.data, bytes.len, sum);
-    if (bytes.len != TENSOR_BYTES || f->bytes != TENSOR_BYTES)
+    if (bytes.len != ret.bytes || f->bytes != (int64_t)ret.bytes)
         return err_say(err, -EBADMSG, "%s has %zu bytes, the manifest says %lld", f->name,
                        bytes.len, (long long)f->bytes);
     if (strcmp(sum, f->sha256) != 0)
         return err_say(err, -EBADMSG, "%s has sha256 %.12s..., the manifest says %.12s...", f->name,
                        sum, f->sha256);
-    memcpy(ret, bytes.data, TENSOR_BYTES);
+    memcpy(ret.floats, bytes.data, ret.bytes);
+    return 0;
+}
+
+static int check_training(const struct checkpoint_place *p, const struct manifest *m,
+                          struct err *err) {
+    const struct model *own = p->model;
+    if (strcmp(m->network, own->name) != 0 || m->width != own->width)
+        return err_say(err, -EXDEV,
+                       "it is of --network=%s --width=%lld, not of %s of width %d: use another "
+                       "--checkpoint-dir",
+                       m->network, (long long)m->width, own->name, own->width);
+    if (strcmp(m->optimizer, p->optimizer->name) != 0)
+        return err_say(err, -EXDEV,
+                       "it was trained with --optimizer=%s, not %s: use another --checkpoint-dir",
+                       m->optimizer, p->optimizer->name);
+    if (m->seed != p->seed)
+        return err_say(err, -EXDEV,
+                       "it was trained with --seed=%lld, not %lld: use another --checkpoint-dir",
+                       (long long)m->seed, (long long)p->seed);
     return 0;
 }
 
@@ -52,15 +83,11 @@ static int load_step(const struct checkpoint_place *p, int dir, int64_t step, st
     if (of_a_higher_round(p, &m))
         return err_say(err, -ESTALE, "written by round %lld of this run, and this is round %lld",
                        (long long)m.round, (long long)p->round);
-    if (m.parameters != LENET_PARAMETERS)
+    r = check_training(p, &m, err);
+    if (r == 0 && m.parameters != (int64_t)ret->values)
         return err_say(err, -EBADMSG, "it has %lld parameters", (long long)m.parameters);
-    r = load_file(dir, step, &m.files[0], ret->weights, err);
-    if (r == 0)
-        r = load_file(dir, step, &m.files[1], ret->velocity, err);
-    if (r == 0 && m.seed != p->seed)
-        return err_say(err, -EXDEV,
-                       "it was trained with --seed=%lld, not %lld: use another --checkpoint-dir",
-                       (long long)m.seed, (long long)p->seed);
+    for (int i = 0; i < m.n_files && r == 0; i++)
+        r = load_file(dir, step, &m.files[i], tensor_of(ret, i), err);
     if (r == 0)
         ret->step = (uint64_t)step;
     return r;
@@ -98,15 +125,16 @@ int checkpoint_load(const struct checkpoint_place *p, uint64_t max_step, struct 
     FILE_CLOSE int dir = open_place(p, err);
     if (dir < 0)
         return dir;
-    struct state *s = mem_new(struct state);
-    int r = load_newest(p, dir, max_step, s, ignored, arg, err);
+    struct state s;
+    state_init(&s, p->model, p->optimizer);
+    int r = load_newest(p, dir, max_step, &s, ignored, arg, err);
     if (r > 0) {
         char name[CHECKPOINT_DIR_NAME];
-        *ret = *s;
-        checkpoint_dir_name((int64_t)s->step, name);
+        state_copy(ret, &s);
+        checkpoint_dir_name((int64_t)s.step, name);
         snprintf(ret_path, PATH_MAX, "%s/%s", p->dir, name);
     }
-    free(s);
+    state_fini(&s);
     return r;
 }
 
@@ -137,12 +165,17 @@ static void describe(const struct checkpoint_place *p, const struct state *s,
                              .round = p->round,
                              .world_size = p->world,
                              .seed = p->seed,
-                             .parameters = LENET_PARAMETERS,
-                             .files = {{.name = MANIFEST_WEIGHTS, .bytes = TENSOR_BYTES},
-                                       {.name = MANIFEST_VELOCITY, .bytes = TENSOR_BYTES}}};
+                             .width = p->model->width,
+                             .parameters = (int64_t)s->values};
     snprintf(ret->run_id, sizeof(ret->run_id), "%s", p->run_id);
-    sha256_of(s->weights, TENSOR_BYTES, ret->files[0].sha256);
-    sha256_of(s->velocity, TENSOR_BYTES, ret->files[1].sha256);
+    snprintf(ret->network, sizeof(ret->network), "%s", p->model->name);
+    snprintf(ret->optimizer, sizeof(ret->optimizer), "%s", p->optimizer->name);
+    manifest_name_files(ret, p->optimizer);
+    for (int i = 0; i < ret->n_files; i++) {
+        struct tensor t = tensor_of(s, i);
+        ret->files[i].bytes = (int64_t)t.bytes;
+        sha256_of(t.floats, t.bytes, ret->files[i].sha256);
+    }
     memcpy(ret->model, ret->files[0].sha256, sizeof(ret->model));
 }
 
@@ -157,17 +190,17 @@ static int draft_write(struct checkpoint_draft *d, const struct checkpoint_place
     BUF_FINI struct buf text = {0};
     describe(p, s, &m);
     manifest_write(&m, &text);
-    int r = write_file(d, 0, MANIFEST_WEIGHTS, s->weights, TENSOR_BYTES, err);
-    if (r == 0)
-        r = write_file(d, 1, MANIFEST_VELOCITY, s->velocity, TENSOR_BYTES, err);
-    if (r == 0)
-        r = write_file(d, 2, MANIFEST_NAME, text.data, text.len, err);
-    return r;
+    int r = 0;
+    for (int i = 0; i < m.n_files && r == 0; i++) {
+        struct tensor t = tensor_of(s, i);
+        r = write_file(d, i, m.files[i].name, t.floats, t.bytes, err);
+    }
+    return r == 0 ? write_file(d, m.n_files, MANIFEST_NAME, text.data, text.len, err) : r;
 }
 
 static int draft_sync(const struct checkpoint_draft *d, struct err *err) {
     for (int i = 0; i <= MANIFEST_FILES; i++)
-        if (fsync(d->fd[i]) < 0)
+        if (d->fd[i] >= 0 && fsync(d->fd[i]) < 0)
             return err_set(err, -errno, "fsync");
     return fsync(d->dir) < 0 ? err_set(err, -errno, "fsync %s", d->name) : 0;
 }
@@ -199,10 +232,11 @@ static int publish(const struct checkpoint_place *p, int place, const struct che
         if (errno != ENOTEMPTY && errno != EEXIST)
             return err_set(err, -errno, "rename to %s", name);
         struct err ignored;
-        struct state *there = mem_new(struct state);
-        bool same = load_step(p, place, (int64_t)s->step, there, &ignored) == 0 &&
-                    memcmp(there, s, sizeof(*s)) == 0;
-        free(there);
+        struct state there;
+        state_init(&there, p->model, p->optimizer);
+        bool same = load_step(p, place, (int64_t)s->step, &there, &ignored) == 0 &&
+                    state_is_equal(&there, s);
+        state_fini(&there);
         if (same)
             return 0;
         snprintf(aside, sizeof(aside), "%s.old", d->name);
@@ -229,7 +263,7 @@ static void prune(const struct checkpoint_place *p, int place, uint64_t step) {
 static int save(const struct checkpoint_place *p, int place, const struct state *s,
                 struct rankquake *q, struct err *err) {
     char name[CHECKPOINT_DIR_NAME], path[PATH_MAX];
-    struct checkpoint_draft d = {.dir = -1, .fd = {-1, -1, -1}};
+    struct checkpoint_draft d = {.dir = -1, .fd = {-1, -1, -1, -1}};
     checkpoint_dir_name((int64_t)s->step, name);
     snprintf(path, sizeof(path), "%s/%s", p->dir, name);
     snprintf(d.name, sizeof(d.name), ".%s.round-%lld.pid-%ld", name, (long long)p->round,

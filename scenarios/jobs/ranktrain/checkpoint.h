@@ -15,6 +15,8 @@
 struct checkpoint_place {
     const char *dir; /* made when it is not there */
     const char *run_id;
+    const struct model *model;
+    const struct optimizer_kind *optimizer;
     int64_t round, seed;
     int world, keep; /* keep: the newest so many stay, at least 1 */
 };
@@ -23,8 +25,9 @@ struct checkpoint_place {
 typedef void checkpoint_ignored_fn(void *arg, const char *sentence);
 
 /* Loads the newest complete checkpoint that is not beyond max_step and not written by a higher
- * round of the same run. Returns 1 and its path, 0 when there is none, or an error: the directory
- * cannot be read, or the checkpoint is of another training (-EXDEV). */
+ * round of the same run; ret is of the place's model and optimizer. Returns 1 and its path, 0 when
+ * there is none, or an error: the directory cannot be read, or the checkpoint is of another training
+ * (-EXDEV). */
 int checkpoint_load(const struct checkpoint_place *p, uint64_t max_step, struct state *ret,
                     char ret_path[PATH_MAX], checkpoint_ignored_fn *ignored, void *arg,
                     struct err *err);

@@ -4,7 +4,7 @@
  * size. */
 #pragma once
 
-#include "scenarios/jobs/ranktrain/lenet.h"
+#include "scenarios/jobs/ranktrain/model/model.h"
 
 #include "base/err.h"
 
@@ -20,15 +20,16 @@ struct compute_device {
 
 /* What a computation is told about the rank that it is for. */
 struct compute_place {
-    int local_rank;   /* among those of its node: chooses the device */
-    int wake_fd;      /* readable: asked to end; -1: none */
-    int64_t limit_ns; /* a device that takes longer for one call has failed */
+    const struct model *model; /* stays the caller's */
+    int local_rank;            /* among those of its node: chooses the device */
+    int wake_fd;               /* readable: asked to end; -1: none */
+    int64_t limit_ns;          /* a device that takes longer for one call has failed */
 };
 
 struct compute_batch {
     int shard; /* for messages */
-    const uint8_t *images[LENET_BATCH];
-    uint8_t labels[LENET_BATCH];
+    const uint8_t *images[LAYER_BATCH];
+    uint8_t labels[LAYER_BATCH];
 };
 
 struct compute {
@@ -39,20 +40,20 @@ struct compute {
     int (*open)(const struct compute_place *at, void **ret, char ret_label[COMPUTE_LABEL],
                 struct err *err);
 
-    /* As lenet_gradient; NULL where there is sum. */
-    double (*gradient)(void *c, const float *parameters, const uint8_t *const images[LENET_BATCH],
-                       const uint8_t labels[LENET_BATCH], float ret_gradient[LENET_PARAMETERS]);
+    /* As pass_gradient; NULL where there is sum. */
+    double (*gradient)(void *c, const float *values, const uint8_t *const images[LAYER_BATCH],
+                       const uint8_t labels[LAYER_BATCH], float *ret_gradient);
 
-    /* NULL, or all batches of a rank at once: ret_sums becomes the sums of their gradients and,
-     * behind them, of their losses, in fixed point (fixed_point.h). Returns 0; -ERANGE when a
+    /* NULL, or all batches of a rank at once: ret_sums becomes the sums of their gradients (as long
+     * as the model's values) and, behind them, of their losses, in fixed point (fixed_point.h). Returns 0; -ERANGE when a
      * number is beyond the limit, and *ret_shard is the first batch with one; -ECANCELED: woken; or
      * an error after which nothing but close may follow. */
-    int (*sum)(void *c, const float *parameters, const struct compute_batch *batches, int n,
-               int64_t ret_sums[LENET_PARAMETERS + 1], int *ret_shard, struct err *err);
+    int (*sum)(void *c, const float *values, const struct compute_batch *batches, int n,
+               int64_t *ret_sums, int *ret_shard, struct err *err);
 
-    /* As lenet_classify. Returns 0 or an error as sum does. */
-    int (*classify)(void *c, const float *parameters, const uint8_t *const images[LENET_BATCH],
-                    uint8_t ret_classes[LENET_BATCH], struct err *err);
+    /* As pass_classify. Returns 0 or an error as sum does. */
+    int (*classify)(void *c, const float *values, const uint8_t *const images[LAYER_BATCH],
+                    uint8_t ret_classes[LAYER_BATCH], struct err *err);
 
     /* NULL: computes on no device of its own. */
     void (*device)(void *c, struct compute_device *ret);

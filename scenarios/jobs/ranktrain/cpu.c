@@ -1,5 +1,6 @@
 /* ranktrain's arithmetic on a processor, by OpenBLAS on one core. */
 #include "scenarios/jobs/ranktrain/compute.h"
+#include "scenarios/jobs/ranktrain/model/pass.h"
 
 #include "base/mem.h"
 
@@ -8,7 +9,7 @@
 
 struct cpu {
     struct blas blas;
-    struct lenet *lenet;
+    struct pass *pass;
 };
 
 static int cpu_close(void *c, struct err *err) {
@@ -16,7 +17,7 @@ static int cpu_close(void *c, struct err *err) {
     if (!cpu)
         return 0;
     blas_close(&cpu->blas);
-    lenet_free(cpu->lenet);
+    pass_free(cpu->pass);
     free(cpu);
     return 0;
 }
@@ -29,24 +30,22 @@ static int cpu_open(const struct compute_place *at, void **ret, char ret_label[C
         cpu_close(cpu, NULL);
         return r;
     }
-    cpu->lenet = lenet_new();
+    cpu->pass = pass_new(at->model, &cpu->blas);
     snprintf(ret_label, COMPUTE_LABEL, "cpu %s", cpu->blas.label);
     *ret = cpu;
     return 0;
 }
 
-static double cpu_gradient(void *c, const float *parameters,
-                           const uint8_t *const images[LENET_BATCH],
-                           const uint8_t labels[LENET_BATCH],
-                           float ret_gradient[LENET_PARAMETERS]) {
+static double cpu_gradient(void *c, const float *values, const uint8_t *const images[LAYER_BATCH],
+                           const uint8_t labels[LAYER_BATCH], float *ret_gradient) {
     struct cpu *cpu = c;
-    return lenet_gradient(cpu->lenet, &cpu->blas, parameters, images, labels, ret_gradient);
+    return pass_gradient(cpu->pass, values, images, labels, ret_gradient);
 }
 
-static int cpu_classify(void *c, const float *parameters, const uint8_t *const images[LENET_BATCH],
-                        uint8_t ret_classes[LENET_BATCH], struct err *err) {
+static int cpu_classify(void *c, const float *values, const uint8_t *const images[LAYER_BATCH],
+                        uint8_t ret_classes[LAYER_BATCH], struct err *err) {
     struct cpu *cpu = c;
-    lenet_classify(cpu->lenet, &cpu->blas, parameters, images, ret_classes);
+    pass_classify(cpu->pass, values, images, ret_classes);
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* ranktrain: the reference training job. LeNet-5 on Fashion-MNIST, and the weights at the end are
+/* ranktrain: the reference training job. An image classifier on Fashion-MNIST, and the weights at the end are
  * bit for bit the same whatever the number of workers and however often it was interrupted. */
 #include "scenarios/jobs/ranktrain/options.h"
 #include "scenarios/jobs/ranktrain/train.h"
@@ -19,7 +19,8 @@ static void print_help(void) {
     char text[4096];
     options_manual(text, sizeof(text));
     printf("usage: ranktrain [OPTION...]\n\n"
-           "Trains LeNet-5 on Fashion-MNIST, alone or as one rank of a job under torchrun or "
+           "Trains LeNet-5, a ResNet or a VGG on Fashion-MNIST, alone or as one rank of a job "
+           "under torchrun or "
            "rankrun.\nThe last line of rank 0 is the SHA-256 of the weights.\n\n%s\n"
            "On a GPU it computes by ranktrain_cuda.so beside this program (RANKTRAIN_CUDA names "
            "another\nfile), on the visible device with the number LOCAL_RANK. The model is then "

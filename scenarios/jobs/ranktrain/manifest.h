@@ -3,8 +3,9 @@
  * A checkpoint of step 25 in DIR is the directory DIR/step-00000025 (the step in decimal, at least
  * eight digits, filled up with zeros) with
  *
- *     weights.f32     61,706 little-endian IEEE 754 floats, in the order of lenet.h
- *     velocity.f32    as many: the momentum of each weight
+ *     weights.f32     little-endian IEEE 754 floats in the order of model.h; LeNet-5 has 61,706
+ *     velocity.f32    the momentum of each trained one; with Adam there are first_moment.f32 and
+ *                     second_moment.f32 instead
  *     manifest.json   one JSON object, at most 64 KiB:
  *
  *     {"format": "ranktrain-checkpoint",
@@ -14,7 +15,10 @@
  *      "run_id": "job-17",             TORCHELASTIC_RUN_ID of the writer, "" where there was none
  *      "world_size": 6,                of the round that wrote it
  *      "seed": 1,                      --seed
- *      "parameters": 61706,
+ *      "network": "lenet",             --network; where it is not said: lenet
+ *      "width": 6,                     --width, resolved; where it is not said: 6
+ *      "optimizer": "sgd",             --optimizer; where it is not said: sgd
+ *      "parameters": 61706,            floats in weights.f32
  *      "model": "<64 hex>",            SHA-256 of weights.f32; of the last step it is the
  *                                      model hash
  *      "files": [{"name": "weights.f32", "bytes": 246824, "sha256": "<64 hex>"},
@@ -29,25 +33,31 @@
  * not complete was damaged later, or its disk lost what had been synced. */
 #pragma once
 
+#include "scenarios/jobs/ranktrain/model/model.h"
+#include "scenarios/jobs/ranktrain/optimizer.h"
+
 #include "base/buf.h"
 #include "base/err.h"
 
 #include <stdint.h>
 
-enum { MANIFEST_FILES = 2, MANIFEST_BYTES_MAX = 64 * 1024, MANIFEST_VERSION = 1 };
+enum { MANIFEST_FILES = 3, MANIFEST_BYTES_MAX = 64 * 1024, MANIFEST_VERSION = 1 };
 
-#define MANIFEST_NAME     "manifest.json"
-#define MANIFEST_WEIGHTS  "weights.f32"
-#define MANIFEST_VELOCITY "velocity.f32"
+#define MANIFEST_NAME    "manifest.json"
+#define MANIFEST_WEIGHTS "weights.f32"
 
 struct manifest {
-    int64_t step, round, world_size, seed, parameters;
-    char run_id[128], model[65];
+    int64_t step, round, world_size, seed, width, parameters;
+    char run_id[128], network[MODEL_NAME], optimizer[MODEL_NAME], model[65];
+    int n_files;
     struct manifest_file {
         char name[32], sha256[65];
         int64_t bytes;
-    } files[MANIFEST_FILES]; /* weights, velocity */
+    } files[MANIFEST_FILES]; /* weights, then the optimizer's moments */
 };
+
+/* The files of a checkpoint, by their names, without lengths and sums. */
+void manifest_name_files(struct manifest *m, const struct optimizer_kind *k);
 
 void manifest_write(const struct manifest *m, struct buf *out);
 

@@ -1,4 +1,6 @@
 #include "scenarios/jobs/ranktrain/options.h"
+#include "scenarios/jobs/ranktrain/model/networks.h"
+#include "scenarios/jobs/ranktrain/optimizer.h"
 #include "scenarios/jobs/ranktrain/shards.h"
 
 #include <errno.h>
@@ -30,8 +32,16 @@ static const struct options_option table[] = {
      1000000},
     {"data-dir", "DIR", "Fashion-MNIST; without it images are generated", TEXT, AT(data_dir), 0, 0},
     {"seed", "N", "decides the first weights and the order of samples", WHOLE, AT(seed), 0, 1e15},
-    {"lr", "X", "learning rate", REAL, AT(lr), 0, 1000},
-    {"momentum", "X", "of the updates, below 1", REAL, AT(momentum), 0, 0.999999},
+    {"network", "NAME",
+     "lenet unless said; resnet18, resnet32, resnet50, resnet110, resnet152, vgg11, vgg16", TEXT,
+     AT(network), 0, 0},
+    {"width", "N", "channels of its first stage, fewer make it smaller; 0: as published", WHOLE,
+     AT(width), 0, 1024},
+    {"optimizer", "sgd|adam", "what updates the weights, sgd unless said", TEXT, AT(optimizer), 0,
+     0},
+    {"lr", "X", "learning rate; 0.05 for sgd and 0.001 for adam unless said", REAL, AT(lr), 0,
+     1000},
+    {"momentum", "X", "of sgd, below 1", REAL, AT(momentum), 0, 0.999999},
     {"compute-ms", "MS", "a step computes for at least so long, like a larger model", SPAN_MS,
      AT(compute_ns), 0, 3600e3},
     {"collective-timeout", "SECONDS", "a collective that takes longer has failed", SPAN_S,
@@ -180,6 +190,8 @@ static int check(const struct ranktrain_options *o, struct err *err) {
         return err_say(err, -EINVAL, "--device=%s: expected auto, cpu or cuda", o->device);
     if (!is_one_of(o->dist_backend, backends))
         return err_say(err, -EINVAL, "--dist-backend=%s: expected tcp or nccl", o->dist_backend);
+    if (!network_find(o->network, err) || !optimizer_find(o->optimizer, err))
+        return -EINVAL;
     if (o->samples && o->samples < SHARDS_BATCH)
         return err_say(err, -EINVAL, "--samples=%lld: a step takes %d", (long long)o->samples,
                        SHARDS_BATCH);
@@ -206,7 +218,9 @@ int options_parse(int argc, char **argv, struct ranktrain_options *ret, struct e
         .device = "cpu",
         .dist_backend = "tcp",
         .dist_url = "env://",
-        .lr = 0.05,
+        .network = "lenet",
+        .optimizer = "sgd",
+        .lr = -1,
         .momentum = 0.9,
         .collective_ns = INT64_C(10000000000),
         .device_ns = INT64_C(60000000000),

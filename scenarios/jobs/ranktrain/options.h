@@ -18,7 +18,9 @@ struct ranktrain_options {
     const char *device;       /* "auto", "cpu" or "cuda" */
     const char *dist_backend; /* "tcp" or "nccl" */
     const char *dist_url;     /* "env://" */
-    double lr, momentum;
+    const char *network, *optimizer;
+    int64_t width;         /* channels of the network's first stage; 0: its own */
+    double lr, momentum;   /* lr below 0: the optimizer's own */
     int64_t compute_ns;    /* each step's computation takes at least this long */
     int64_t collective_ns; /* a collective that takes longer has failed */
     int64_t device_ns;     /* a device that takes longer for one computation has failed */

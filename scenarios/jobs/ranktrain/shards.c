@@ -26,17 +26,18 @@ static int diverged(int shard, struct err *err) {
 }
 
 /* One after another. */
-static int sum_batches(const struct compute *compute, void *c, const float *parameters,
-                       const struct compute_batch *batches, int n, float *scratch,
-                       int64_t *ret_sums, int *ret_shard) {
-    memset(ret_sums, 0, SHARDS_SUMS * sizeof(*ret_sums));
+static int sum_batches(const struct shards_work *w, const float *values,
+                       const struct compute_batch *batches, int n, int64_t *ret_sums,
+                       int *ret_shard) {
+    size_t length = w->model->values;
+    memset(ret_sums, 0, (length + 1) * sizeof(*ret_sums));
     for (const struct compute_batch *b = batches; b < batches + n; b++) {
-        double loss = compute->gradient(c, parameters, b->images, b->labels, scratch);
-        if (!(loss < FIXED_POINT_LIMIT) || !fixed_point_add(ret_sums, scratch, LENET_PARAMETERS)) {
+        double loss = w->compute->gradient(w->c, values, b->images, b->labels, w->scratch);
+        if (!(loss < FIXED_POINT_LIMIT) || !fixed_point_add(ret_sums, w->scratch, length)) {
             *ret_shard = b->shard;
             return -ERANGE;
         }
-        ret_sums[SHARDS_LOSS] += fixed_point_of(loss);
+        ret_sums[length] += fixed_point_of(loss);
     }
     return 0;
 }
@@ -45,29 +46,26 @@ static int sum_batches(const struct compute *compute, void *c, const float *para
 static void tell_read(const struct idx *data, const struct compute_batch *batches, int n,
                       uint64_t *ret_read) {
     for (int s = 0; s < n; s++)
-        for (int i = 0; i < LENET_BATCH; i++)
+        for (int i = 0; i < LAYER_BATCH; i++)
             *ret_read++ = idx_number(data, batches[s].images[i]);
 }
 
-int shards_sum(const struct compute *compute, void *c, const float *parameters,
-               const struct idx *data, const uint32_t *samples, const int *shards, int n,
-               float scratch[LENET_PARAMETERS], int64_t ret_sums[SHARDS_SUMS], uint64_t *ret_read,
-               struct err *err) {
+int shards_sum(const struct shards_work *w, const float *values, const uint32_t *samples,
+               const int *shards, int n, int64_t *ret_sums, uint64_t *ret_read, struct err *err) {
     struct compute_batch batches[SHARDS];
     int shard = 0;
     assert(n <= SHARDS);
     for (int s = 0; s < n; s++) {
-        const uint32_t *index = samples + shards[s] * LENET_BATCH;
+        const uint32_t *index = samples + shards[s] * LAYER_BATCH;
         batches[s].shard = shards[s];
-        for (int i = 0; i < LENET_BATCH; i++) {
-            batches[s].images[i] = idx_image(data, index[i]);
-            batches[s].labels[i] = idx_label(data, index[i]);
+        for (int i = 0; i < LAYER_BATCH; i++) {
+            batches[s].images[i] = idx_image(w->data, index[i]);
+            batches[s].labels[i] = idx_label(w->data, index[i]);
         }
     }
-    int r = compute->sum
-                ? compute->sum(c, parameters, batches, n, ret_sums, &shard, err)
-                : sum_batches(compute, c, parameters, batches, n, scratch, ret_sums, &shard);
+    int r = w->compute->sum ? w->compute->sum(w->c, values, batches, n, ret_sums, &shard, err)
+                            : sum_batches(w, values, batches, n, ret_sums, &shard);
     if (r == 0 && ret_read)
-        tell_read(data, batches, n, ret_read);
+        tell_read(w->data, batches, n, ret_read);
     return r == -ERANGE ? diverged(shard, err) : r;
 }

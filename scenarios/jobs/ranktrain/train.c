@@ -14,6 +14,7 @@
 #include "scenarios/jobs/ranktrain/state.h"
 
 #include "base/mem.h"
+#include "base/sha256.h"
 #include "base/sys/file.h"
 
 #include <errno.h>
@@ -33,9 +34,9 @@ static const int64_t group_ns = INT64_C(30000000000);
 
 enum { COMMUNICATOR_DIGITS = 16 };
 
-/* What rank 0 decides for a round. */
+/* Where rank 0 decides that a round goes on; it shares the state itself behind it. */
 struct decision {
-    struct state state;
+    uint64_t step;
     char path[PATH_MAX]; /* "": a fresh start */
 };
 
@@ -43,6 +44,7 @@ struct train {
     const struct ranktrain_options *o;
     struct rankquake q;
     struct dataset data;
+    struct model *model;
     const struct compute *compute;
     void *c;
     char label[COMPUTE_LABEL];
@@ -58,8 +60,9 @@ struct train {
     uint64_t last_step, saved_step;
     int shards[SHARDS], n_shards;
     struct decision decision;
-    float gradient[LENET_PARAMETERS];
-    int64_t sums[SHARDS_SUMS];
+    struct state state;
+    float *gradient;
+    int64_t *sums;               /* of the gradient and, behind it, of the losses */
     uint64_t read[SHARDS_BATCH]; /* the samples of the last step */
 };
 
@@ -75,8 +78,9 @@ static int open_data(struct train *t, struct err *err) {
     if (o->samples && (uint32_t)o->samples < t->data.train.count)
         t->data.train.count = (uint32_t)o->samples;
     sampler_init(&t->sampler, (uint64_t)o->seed, t->data.train.count, SHARDS_BATCH);
-    t->optimizer = (struct optimizer){.lr = (float)o->lr, .momentum = (float)o->momentum};
     t->place = (struct checkpoint_place){.dir = o->checkpoint_dir,
+                                         .model = t->model,
+                                         .optimizer = t->optimizer.kind,
                                          .run_id = o->run_id,
                                          .round = o->round,
                                          .seed = o->seed,
@@ -90,6 +94,28 @@ static int open_data(struct train *t, struct err *err) {
                o->data_dir);
     else if (leads(t))
         printf("data %s, %u images\n", o->data_dir, t->data.train.count);
+    return 0;
+}
+
+static int open_model(struct train *t, struct err *err) {
+    static const struct model_data fashion = {.channels = 1,
+                                              .side = IDX_SIDE,
+                                              .classes = IDX_CLASSES,
+                                              .mean = 0.2860f,
+                                              .deviation = 0.3530f};
+    const struct ranktrain_options *o = t->o;
+    const struct optimizer_kind *k = optimizer_find(o->optimizer, err);
+    t->model = k ? model_new(o->network, (int)o->width, &fashion, err) : NULL;
+    if (!t->model)
+        return -EINVAL;
+    t->optimizer = (struct optimizer){
+        .kind = k, .lr = (float)(o->lr < 0 ? k->lr : o->lr), .momentum = (float)o->momentum};
+    state_init(&t->state, t->model, k);
+    t->gradient = mem_array(float, t->model->values);
+    t->sums = mem_array(int64_t, t->model->values + 1);
+    if (leads(t))
+        printf("network %s of width %d, %zu parameters, %s\n", t->model->name, t->model->width,
+               t->model->trained, k->name);
     return 0;
 }
 
@@ -124,8 +150,10 @@ static int open_gpu(struct train *t, const struct compute_place *at, struct err 
  * be used is. A driver starts threads, so SIGTERM must have been caught before. */
 static int open_compute(struct train *t, struct err *err) {
     const struct ranktrain_options *o = t->o;
-    const struct compute_place at = {
-        .local_rank = o->local_rank, .wake_fd = t->wake_fd, .limit_ns = o->device_ns};
+    const struct compute_place at = {.model = t->model,
+                                     .local_rank = o->local_rank,
+                                     .wake_fd = t->wake_fd,
+                                     .limit_ns = o->device_ns};
     if (strcmp(o->device, "cpu") != 0) {
         int r = open_gpu(t, &at, err);
         bool may_go_on = r == -ENOENT || r == -ENODEV;
@@ -158,21 +186,21 @@ static int decide(struct train *t, struct err *err) {
     int found = 0;
     if (t->o->checkpoint_dir)
         found =
-            checkpoint_load(&t->place, t->last_step, &d->state, d->path, say_ignored, NULL, err);
-    if (found == 0) {
-        memset(d, 0, sizeof(*d));
-        lenet_init(d->state.weights, (uint64_t)t->o->seed);
-    }
+            checkpoint_load(&t->place, t->last_step, &t->state, d->path, say_ignored, NULL, err);
+    if (found == 0)
+        model_init(t->model, (uint64_t)t->o->seed, t->state.weights);
+    d->step = t->state.step;
     return found < 0 ? found : 0;
 }
 
 /* All that must be equal on all ranks for them to compute the same. */
 static void describe_job(const struct train *t, unsigned char ret[DOOR_DIGEST]) {
     char text[512], hex[65];
-    int n = snprintf(text, sizeof(text), "%s|%s|%s|%lld|%.17g|%.17g|%llu|%d|%u|%d",
-                     RANKQUAKE_VERSION, t->label, t->collective->name, (long long)t->o->seed,
-                     t->o->lr, t->o->momentum, (unsigned long long)t->last_step, t->data.generated,
-                     t->data.train.count, SHARDS_BATCH);
+    int n = snprintf(
+        text, sizeof(text), "%s|%s|%s|%lld|%s|%d|%s|%.9g|%.9g|%llu|%d|%u|%d", RANKQUAKE_VERSION,
+        t->label, t->collective->name, (long long)t->o->seed, t->model->name, t->model->width,
+        t->optimizer.kind->name, (double)t->optimizer.lr, (double)t->optimizer.momentum,
+        (unsigned long long)t->last_step, t->data.generated, t->data.train.count, SHARDS_BATCH);
     sha256_of(text, (size_t)n, hex);
     memcpy(ret, hex, DOOR_DIGEST);
 }
@@ -223,6 +251,9 @@ static int form_group(struct train *t, struct bootstrap *b, struct err *err) {
         r = decide(t, err);
     if (r == 0)
         r = bootstrap_share(b, &t->decision, sizeof(t->decision), err);
+    t->state.step = t->decision.step;
+    if (r == 0)
+        r = bootstrap_share(b, t->state.weights, state_bytes(&t->state), err);
     if (r == 0)
         r = open_collective(t, b, err);
     if (r == 0)
@@ -237,7 +268,7 @@ static int meet(struct train *t, struct err *err) {
     free(b);
     if (r < 0)
         return r;
-    const struct state *s = &t->decision.state;
+    const struct state *s = &t->state;
     t->saved_step = s->step;
     rankquake_resume(&t->q, s->step, t->decision.path);
     if (!leads(t))
@@ -264,8 +295,12 @@ static int compute_step(struct train *t, uint64_t step, struct err *err) {
     struct link_wait floor = {.deadline_ns = deadline_in_ns(t->o->compute_ns),
                               .wake_fd = t->wake_fd};
     const uint32_t *samples = sampler_step(&t->sampler, step);
-    int r = shards_sum(t->compute, t->c, t->decision.state.weights, &t->data.train, samples,
-                       t->shards, t->n_shards, t->gradient, t->sums,
+    const struct shards_work w = {.compute = t->compute,
+                                  .c = t->c,
+                                  .model = t->model,
+                                  .data = &t->data.train,
+                                  .scratch = t->gradient};
+    int r = shards_sum(&w, t->state.weights, samples, t->shards, t->n_shards, t->sums,
                        rankquake_asked(&t->q, RANKQUAKE_ASK_SAMPLES) ? t->read : NULL, err);
     if (r == 0 && t->o->compute_ns && link_ready(-1, 0, &floor) == -ECANCELED)
         r = -ECANCELED;
@@ -273,42 +308,47 @@ static int compute_step(struct train *t, uint64_t step, struct err *err) {
 }
 
 static int save(struct train *t, struct err *err) {
-    if (!leads(t) || !t->o->checkpoint_dir || t->saved_step == t->decision.state.step)
+    if (!leads(t) || !t->o->checkpoint_dir || t->saved_step == t->state.step)
         return 0;
-    t->saved_step = t->decision.state.step;
-    return checkpoint_save(&t->place, &t->decision.state, &t->q, err);
+    t->saved_step = t->state.step;
+    return checkpoint_save(&t->place, &t->state, &t->q, err);
 }
 
 /* What the scenario asks for besides costs time: it is told only then. */
 static void tell_samples(struct train *t) {
     uint64_t per_epoch = sampler_steps_per_epoch(&t->sampler);
     if (rankquake_asked(&t->q, RANKQUAKE_ASK_SAMPLES))
-        rankquake_samples(&t->q, t->decision.state.step, (t->decision.state.step - 1) / per_epoch,
-                          per_epoch * SHARDS_BATCH, t->read, (size_t)t->n_shards * LENET_BATCH);
+        rankquake_samples(&t->q, t->state.step, (t->state.step - 1) / per_epoch,
+                          per_epoch * SHARDS_BATCH, t->read, (size_t)t->n_shards * LAYER_BATCH);
 }
 
 static void tell_step(struct train *t, double loss) {
-    const struct state *s = &t->decision.state;
+    const struct state *s = &t->state;
     char mark[STATE_MARK];
     bool asked = rankquake_asked(&t->q, RANKQUAKE_ASK_WEIGHTS);
     if (asked)
         state_mark(s, mark);
     tell_samples(t);
-    rankquake_step_weights(&t->q, s->step, loss, (uint64_t)t->n_shards * LENET_BATCH, t->shards,
+    rankquake_step_weights(&t->q, s->step, loss, (uint64_t)t->n_shards * LAYER_BATCH, t->shards,
                            (size_t)t->n_shards, asked ? mark : NULL);
 }
 
 /* One step, from nothing computed to the update applied and told. */
 static int step(struct train *t, struct err *err) {
-    struct state *s = &t->decision.state;
+    struct state *s = &t->state;
     int r = compute_step(t, s->step + 1, err);
     if (r == 0)
-        r = reduce(t, t->sums, SHARDS_SUMS, err);
+        r = reduce(t, t->sums, t->model->values + 1, err);
     if (r < 0)
         return r;
-    optimizer_step(&t->optimizer, t->sums, LENET_PARAMETERS, SHARDS_BATCH, s->weights, s->velocity);
-    s->step++;
-    double loss = fixed_point_value(t->sums[SHARDS_LOSS]) / SHARDS_BATCH;
+    const struct optimizer_update u = {.sums = t->sums,
+                                       .trained = t->model->trained,
+                                       .values = t->model->values,
+                                       .samples = SHARDS_BATCH,
+                                       .batches = SHARDS,
+                                       .step = ++s->step};
+    optimizer_step(&t->optimizer, &u, s->weights, s->moment);
+    double loss = fixed_point_value(t->sums[t->model->values]) / SHARDS_BATCH;
     if (leads(t) && t->o->log_every && s->step % (uint64_t)t->o->log_every == 0)
         printf("step %llu loss %.4f\n", (unsigned long long)s->step, loss);
     tell_step(t, loss);
@@ -316,7 +356,7 @@ static int step(struct train *t, struct err *err) {
 }
 
 static int train_steps(struct train *t, struct err *err) {
-    const struct state *s = &t->decision.state;
+    const struct state *s = &t->state;
     int r = 0;
     while (r == 0 && s->step < t->last_step) {
         r = step(t, err);
@@ -333,7 +373,7 @@ static int train_steps(struct train *t, struct err *err) {
 
 /* A short run is tested on no more images than it was trained on: the first ones, whole batches. */
 static uint32_t test_batches(const struct train *t) {
-    uint64_t all = t->data.test.count / LENET_BATCH, trained = t->decision.state.step * SHARDS;
+    uint64_t all = t->data.test.count / LAYER_BATCH, trained = t->state.step * SHARDS;
     return (uint32_t)(trained && trained < all ? trained : all);
 }
 
@@ -345,17 +385,17 @@ static int test(struct train *t, double *ret_accuracy, struct err *err) {
     int64_t right = 0;
     int r = 0;
     for (uint32_t b = batches * rank / world; r == 0 && b < batches * (rank + 1) / world; b++) {
-        const uint8_t *images[LENET_BATCH];
-        uint8_t classes[LENET_BATCH];
-        for (uint32_t i = 0; i < LENET_BATCH; i++)
-            images[i] = idx_image(d, b * LENET_BATCH + i);
-        r = t->compute->classify(t->c, t->decision.state.weights, images, classes, err);
-        for (uint32_t i = 0; i < LENET_BATCH && r == 0; i++)
-            right += classes[i] == idx_label(d, b * LENET_BATCH + i);
+        const uint8_t *images[LAYER_BATCH];
+        uint8_t classes[LAYER_BATCH];
+        for (uint32_t i = 0; i < LAYER_BATCH; i++)
+            images[i] = idx_image(d, b * LAYER_BATCH + i);
+        r = t->compute->classify(t->c, t->state.weights, images, classes, err);
+        for (uint32_t i = 0; i < LAYER_BATCH && r == 0; i++)
+            right += classes[i] == idx_label(d, b * LAYER_BATCH + i);
     }
     if (r == 0)
         r = reduce(t, &right, 1, err);
-    *ret_accuracy = (double)right / (double)(batches * LENET_BATCH);
+    *ret_accuracy = (double)right / (double)(batches * LAYER_BATCH);
     return r;
 }
 
@@ -370,7 +410,7 @@ static int finish(struct train *t, struct err *err) {
     r = reduce(t, &all, 1, err);
     if (r < 0)
         return r == -ECANCELED ? r : err_wrap(err, "exit barrier: ");
-    state_hash(&t->decision.state, model);
+    state_hash(&t->state, model);
     rankquake_done(&t->q, model);
     if (!leads(t))
         return 0;
@@ -385,7 +425,9 @@ static int run(struct train *t, struct err *err) {
     if (r < 0)
         fprintf(stderr, "ranktrain: rank %d: no events: RANKQUAKE_EVENTS: %s\n", t->o->rank,
                 strerror(-r));
-    r = open_data(t, err);
+    r = open_model(t, err);
+    if (r == 0)
+        r = open_data(t, err);
     if (r == 0)
         r = catch_sigterm(t, err);
     if (r == 0)
@@ -395,9 +437,11 @@ static int run(struct train *t, struct err *err) {
     if (r < 0)
         return r;
     rankquake_ready(&t->q);
-    struct state *s = &t->decision.state;
-    rankquake_region(&t->q, "weights", s->weights, sizeof(s->weights));
-    rankquake_region(&t->q, "velocity", s->velocity, sizeof(s->velocity));
+    struct state *s = &t->state;
+    rankquake_region(&t->q, "weights", s->weights, s->values * sizeof(*s->weights));
+    for (int i = 0; i < s->moments; i++)
+        rankquake_region(&t->q, t->optimizer.kind->moments[i], s->moment[i],
+                         s->trained * sizeof(*s->weights));
     r = meet(t, err);
     if (r == 0)
         r = train_steps(t, err);
@@ -415,6 +459,10 @@ int train_run(const struct ranktrain_options *o, struct err *ret_stuck, struct e
         t->collective->abort(t->ring);
     if (t->collective->close(t->ring, ret_stuck) == 0)
         t->compute->close(t->c, ret_stuck);
+    state_fini(&t->state);
+    free(t->gradient);
+    free(t->sums);
+    model_free(t->model);
     sampler_fini(&t->sampler);
     dataset_close(&t->data);
     rankquake_close(&t->q);

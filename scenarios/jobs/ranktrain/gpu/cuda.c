@@ -145,8 +145,21 @@ static int cuda_close(void *arg, struct err *err) {
     return r;
 }
 
+/* The kernels are written for one network. */
+static int check_model(const struct model *m, struct err *err) {
+    if (m->values == LENET_PARAMETERS && strcmp(m->name, "lenet") == 0)
+        return 0;
+    return err_say(err, -EOPNOTSUPP,
+                   "the GPU library computes --network=lenet as published, not %s of width %d: use "
+                   "--device=cpu",
+                   m->name, m->width);
+}
+
 static int cuda_open(const struct compute_place *at, void **ret, char ret_label[COMPUTE_LABEL],
                      struct err *err) {
+    int fits = check_model(at->model, err);
+    if (fits < 0)
+        return fits;
     struct device_request q = {
         .local_rank = at->local_rank, .wake_fd = at->wake_fd, .limit_ns = at->limit_ns};
     struct cuda *c = mem_new(struct cuda);
@@ -164,13 +177,13 @@ static int cuda_open(const struct compute_place *at, void **ret, char ret_label[
     return 0;
 }
 
-static void put_images(struct cuda *c, int at, const uint8_t *const images[LENET_BATCH]) {
+static void put_images(struct cuda *c, int at, const uint8_t *const images[LAYER_BATCH]) {
     for (int i = 0; i < LENET_BATCH; i++)
         memcpy(c->in->images[at][i], images[i], LENET_PIXELS);
 }
 
 static int cuda_sum(void *arg, const float *parameters, const struct compute_batch *batches, int n,
-                    int64_t ret_sums[LENET_PARAMETERS + 1], int *ret_shard, struct err *err) {
+                    int64_t *ret_sums, int *ret_shard, struct err *err) {
     struct cuda *c = arg;
     assert(n >= 0 && n <= NETWORK_SHARDS);
     memset(ret_sums, 0, sizeof(c->out->sums));
@@ -196,7 +209,7 @@ static int cuda_sum(void *arg, const float *parameters, const struct compute_bat
 }
 
 static int cuda_classify(void *arg, const float *parameters,
-                         const uint8_t *const images[LENET_BATCH], uint8_t ret_classes[LENET_BATCH],
+                         const uint8_t *const images[LAYER_BATCH], uint8_t ret_classes[LAYER_BATCH],
                          struct err *err) {
     struct cuda *c = arg;
     if (device_lost(c->device))

@@ -5,7 +5,7 @@
  * all others [sample][feature]; pooled2 is of the second kind, for the dense layers read it. */
 #pragma once
 
-#include "scenarios/jobs/ranktrain/lenet.h"
+#include "scenarios/jobs/ranktrain/gpu/lenet.h"
 
 #include <stdint.h>
 

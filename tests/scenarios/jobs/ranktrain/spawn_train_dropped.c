@@ -3,20 +3,15 @@
 #include "scenarios/jobs/ranktrain/shards.c"
 #undef shards_sum
 
-int shards_sum(const struct compute *compute, void *c, const float *parameters,
-               const struct idx *data, const uint32_t *samples, const int *shards, int n,
-               float scratch[LENET_PARAMETERS], int64_t ret_sums[SHARDS_SUMS], uint64_t *ret_read,
-               struct err *err);
+int shards_sum(const struct shards_work *w, const float *values, const uint32_t *samples,
+               const int *shards, int n, int64_t *ret_sums, uint64_t *ret_read, struct err *err);
 
-int shards_sum(const struct compute *compute, void *c, const float *parameters,
-               const struct idx *data, const uint32_t *samples, const int *shards, int n,
-               float scratch[LENET_PARAMETERS], int64_t ret_sums[SHARDS_SUMS], uint64_t *ret_read,
-               struct err *err) {
+int shards_sum(const struct shards_work *w, const float *values, const uint32_t *samples,
+               const int *shards, int n, int64_t *ret_sums, uint64_t *ret_read, struct err *err) {
     static int calls;
-    int r = shards_sum_rightly(compute, c, parameters, data, samples, shards, n, scratch, ret_sums,
-                               ret_read, err);
+    int r = shards_sum_rightly(w, values, samples, shards, n, ret_sums, ret_read, err);
     if (++calls == 3 && shards[n - 1] == SHARDS - 1)
-        memset(ret_sums, 0, SHARDS_SUMS * sizeof(*ret_sums));
+        memset(ret_sums, 0, (w->model->values + 1) * sizeof(*ret_sums));
     return r;
 }
 

@@ -4,20 +4,15 @@
 #include "scenarios/jobs/ranktrain/shards.c"
 #undef shards_sum
 
-int shards_sum(const struct compute *compute, void *c, const float *parameters,
-               const struct idx *data, const uint32_t *samples, const int *shards, int n,
-               float scratch[LENET_PARAMETERS], int64_t ret_sums[SHARDS_SUMS], uint64_t *ret_read,
-               struct err *err);
+int shards_sum(const struct shards_work *w, const float *values, const uint32_t *samples,
+               const int *shards, int n, int64_t *ret_sums, uint64_t *ret_read, struct err *err);
 
-int shards_sum(const struct compute *compute, void *c, const float *parameters,
-               const struct idx *data, const uint32_t *samples, const int *shards, int n,
-               float scratch[LENET_PARAMETERS], int64_t ret_sums[SHARDS_SUMS], uint64_t *ret_read,
-               struct err *err) {
+int shards_sum(const struct shards_work *w, const float *values, const uint32_t *samples,
+               const int *shards, int n, int64_t *ret_sums, uint64_t *ret_read, struct err *err) {
     int trained[SHARDS];
     for (int i = 0; i < n; i++)
         trained[i] = shards[i] == SHARDS - 1 ? 0 : shards[i];
-    return shards_sum_rightly(compute, c, parameters, data, samples, trained, n, scratch, ret_sums,
-                              ret_read, err);
+    return shards_sum_rightly(w, values, samples, trained, n, ret_sums, ret_read, err);
 }
 
 #include "scenarios/jobs/ranktrain/main.c"

@@ -1,5 +1,6 @@
 #include "scenarios/jobs/ranktrain/checkpoint.h"
 #include "scenarios/jobs/ranktrain/checkpoint_dir.h"
+#include "tests/scenarios/jobs/ranktrain/model/fashion.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,6 +23,17 @@ struct scene {
     struct err err;
 };
 
+/* Another training in the same place. */
+static void train(struct scene *s, const char *network, int width, const char *optimizer) {
+    model_free((struct model *)s->place.model);
+    state_fini(&s->state);
+    state_fini(&s->loaded);
+    s->place.model = fashion_model(network, width);
+    s->place.optimizer = optimizer_find(optimizer, &s->err);
+    state_init(&s->state, s->place.model, s->place.optimizer);
+    state_init(&s->loaded, s->place.model, s->place.optimizer);
+}
+
 static int scene_setup(void **state) {
     struct scene *s = calloc(1, sizeof(*s));
     snprintf(s->dir, sizeof(s->dir), "/tmp/test-checkpoint-XXXXXX");
@@ -30,6 +42,7 @@ static int scene_setup(void **state) {
     s->place = (struct checkpoint_place){
         .dir = s->dir, .run_id = "job", .round = 2, .seed = 1, .world = 4, .keep = 3};
     s->q.fd = -1;
+    train(s, "lenet", 0, "sgd");
     *state = s;
     return 0;
 }
@@ -43,6 +56,9 @@ static int scene_teardown(void **state) {
             checkpoint_dir_remove(dir, e->d_name);
     closedir(d);
     rmdir(s->dir);
+    model_free((struct model *)s->place.model);
+    state_fini(&s->state);
+    state_fini(&s->loaded);
     free(s);
     return 0;
 }
@@ -55,10 +71,11 @@ static void hear(void *arg, const char *sentence) {
 
 static void save(struct scene *s, uint64_t step) {
     s->state.step = step;
-    for (int i = 0; i < LENET_PARAMETERS; i++) {
+    for (size_t i = 0; i < s->state.values; i++)
         s->state.weights[i] = (float)i + (float)step;
-        s->state.velocity[i] = (float)i - (float)step;
-    }
+    for (size_t i = 0; i < s->state.trained; i++)
+        for (int k = 0; k < s->state.moments; k++)
+            s->state.moment[k][i] = (float)i - (float)step * (float)(k + 1);
     assert_int_equal(checkpoint_save(&s->place, &s->state, &s->q, &s->err), 0);
 }
 
@@ -96,7 +113,7 @@ static void test_the_newest_is_loaded_as_it_was_saved(void **state) {
     save(s, 25);
     save(s, 50);
     assert_int_equal(load(s), 1);
-    assert_memory_equal(&s->loaded, &s->state, sizeof(s->state));
+    assert_true(state_is_equal(&s->loaded, &s->state));
     assert_non_null(strstr(s->path, "/step-00000050"));
     assert_string_equal(s->said, "");
 }
@@ -170,7 +187,7 @@ static void test_a_damaged_one_is_replaced_when_its_step_comes_again(void **stat
     save(s, 25);
     save(s, 25);
     assert_int_equal(load(s), 1);
-    assert_memory_equal(&s->loaded, &s->state, sizeof(s->state));
+    assert_true(state_is_equal(&s->loaded, &s->state));
 }
 
 static void test_another_seeds_checkpoint_stops_the_run(void **state) {
@@ -179,6 +196,28 @@ static void test_another_seeds_checkpoint_stops_the_run(void **state) {
     s->place.seed = 2;
     assert_int_equal(load(s), -EXDEV);
     assert_non_null(strstr(s->err.msg, "--seed=1"));
+}
+
+static void test_moments_of_every_optimizer_are_kept(void **state) {
+    struct scene *s = *state;
+    train(s, "resnet18", 2, "adam");
+    save(s, 25);
+    assert_int_equal(load(s), 1);
+    assert_true(state_is_equal(&s->loaded, &s->state));
+    damage(s, 25, "second_moment.f32", 9);
+    assert_int_equal(load(s), 0);
+    assert_non_null(strstr(s->said, "second_moment.f32 has sha256"));
+}
+
+static void test_another_networks_checkpoint_stops_the_run(void **state) {
+    struct scene *s = *state;
+    save(s, 25);
+    train(s, "resnet18", 2, "sgd");
+    assert_int_equal(load(s), -EXDEV);
+    assert_non_null(strstr(s->err.msg, "it is of --network=lenet --width=6, not of resnet18 of"));
+    train(s, "lenet", 0, "adam");
+    assert_int_equal(load(s), -EXDEV);
+    assert_non_null(strstr(s->err.msg, "trained with --optimizer=sgd, not adam"));
 }
 
 static void test_one_beyond_the_last_step_is_passed_over(void **state) {
@@ -216,6 +255,10 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(test_a_damaged_one_is_replaced_when_its_step_comes_again,
                                         scene_setup, scene_teardown),
         cmocka_unit_test_setup_teardown(test_another_seeds_checkpoint_stops_the_run, scene_setup,
+                                        scene_teardown),
+        cmocka_unit_test_setup_teardown(test_moments_of_every_optimizer_are_kept, scene_setup,
+                                        scene_teardown),
+        cmocka_unit_test_setup_teardown(test_another_networks_checkpoint_stops_the_run, scene_setup,
                                         scene_teardown),
         cmocka_unit_test_setup_teardown(test_one_beyond_the_last_step_is_passed_over, scene_setup,
                                         scene_teardown),

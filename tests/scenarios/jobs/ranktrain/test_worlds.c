@@ -90,6 +90,28 @@ static void test_every_world_size_ends_with_the_same_model(void **state) {
     }
 }
 
+/* Batch norm and the moments of Adam too: at every world size, and across a resume. */
+static void test_other_networks_and_optimizers_end_with_the_same_model(void **state) {
+    static const char *const trainings[] = {"--network=resnet18 --width=2",
+                                            "--network=vgg11 --width=2",
+                                            "--network=resnet18 --width=2 --optimizer=adam"};
+    for (size_t i = 0; i < sizeof(trainings) / sizeof(*trainings); i++) {
+        char want[65], seed[128];
+        snprintf(seed, sizeof(seed), "%s --seed=%zu", trainings[i], i);
+        run(&(struct job){.program = "train", .world = 1, .steps = 7, .more = seed});
+        snprintf(want, sizeof(want), "%s", model());
+        run(&(struct job){.program = "train", .world = 5, .steps = 7, .more = seed});
+        assert_string_equal(model(), want);
+        run(&(struct job){
+            .program = "train", .world = 2, .round = 1, .steps = 5, .dir = *state, .more = seed});
+        run(&(struct job){
+            .program = "train", .world = 3, .round = 2, .steps = 7, .dir = *state, .more = seed});
+        assert_said("resumed step 5 ");
+        assert_string_equal(model(), want);
+        assert_int_equal(place_teardown(state) | place_setup(state), 0);
+    }
+}
+
 static void test_the_model_is_the_last_line_of_rank_0(void **state) {
     (void)state;
     run(&(struct job){.program = "train", .world = 2});
@@ -223,6 +245,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_every_world_size_ends_with_the_same_model, place_setup,
                                         place_teardown),
+        cmocka_unit_test_setup_teardown(test_other_networks_and_optimizers_end_with_the_same_model,
+                                        place_setup, place_teardown),
         cmocka_unit_test_setup_teardown(test_the_model_is_the_last_line_of_rank_0, place_setup,
                                         place_teardown),
         cmocka_unit_test_setup_teardown(test_a_killed_worker_costs_no_bit, place_setup,

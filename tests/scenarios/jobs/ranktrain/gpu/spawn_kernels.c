@@ -8,15 +8,13 @@
  * is no library or no device. */
 #include "layers.h"
 
-static const struct compute_place place = {.wake_fd = -1, .limit_ns = INT64_C(60000000000)};
-
-static int open_library(const char *path, const struct gpu_backend **ret, void **ret_c,
-                        struct err *err) {
+static int open_library(const struct layers *l, const char *path, const struct gpu_backend **ret,
+                        void **ret_c, struct err *err) {
     char label[COMPUTE_LABEL];
     setenv(BACKEND_VARIABLE, path, 1);
     int r = backend_open(ret, err);
     if (r == 0)
-        r = (*ret)->compute->open(&place, ret_c, label, err);
+        r = (*ret)->compute->open(&l->place, ret_c, label, err);
     if (r == 0)
         printf("label %s\n", label);
     return r;
@@ -24,7 +22,7 @@ static int open_library(const char *path, const struct gpu_backend **ret, void *
 
 static int compare_layers(struct layers *l, const struct gpu_backend *gpu, void *c, int *bad,
                           struct err *err) {
-    struct layer layers[LAYERS];
+    struct difference layers[LAYERS];
     int r = layers_compute(l, gpu, c, 0, err);
     if (r < 0)
         return r;
@@ -47,7 +45,7 @@ static int compare_bits(struct layers *l, int *bad, struct err *err) {
     memcpy(device, l->sums, sizeof(device));
     unsetenv("CUDA_VISIBLE_DEVICES"); /* it names real ones */
     layers_fake(path);
-    int r = open_library(path, &fake, &c, err);
+    int r = open_library(l, path, &fake, &c, err);
     if (r < 0)
         return r;
     r = fake->compute->sum(c, l->parameters, l->batches, NETWORK_SHARDS, l->sums, &shard, err);
@@ -69,7 +67,7 @@ int main(int argc, char **argv) {
     char *tests = strstr(path, "/release/tests/");
     if (tests)
         snprintf(tests, 64, "/bin/ranktrain_cuda.so");
-    int r = open_library(argc > 1 ? argv[1] : path, &gpu, &c, &err);
+    int r = open_library(l, argc > 1 ? argv[1] : path, &gpu, &c, &err);
     if (r == 0)
         r = compare_layers(l, gpu, c, &bad, &err);
     if (c)

@@ -15,8 +15,6 @@ struct setup {
     void *c;
 };
 
-static const struct compute_place place = {.wake_fd = -1, .limit_ns = INT64_C(60000000000)};
-
 static int begin(void **state) {
     static struct setup s;
     char label[COMPUTE_LABEL], path[PATH_MAX];
@@ -25,7 +23,8 @@ static int begin(void **state) {
     setenv(BACKEND_VARIABLE, path, 1);
     s.layers = layers_new();
     *state = &s;
-    if (backend_open(&s.gpu, &err) < 0 || s.gpu->compute->open(&place, &s.c, label, &err) < 0)
+    if (backend_open(&s.gpu, &err) < 0 ||
+        s.gpu->compute->open(&s.layers->place, &s.c, label, &err) < 0)
         fail_msg("%s", err.msg);
     return 0;
 }
@@ -47,7 +46,7 @@ static void compute(struct setup *s, int n, int64_t *ret_sums) {
 
 static void test_every_layer_is_that_of_the_cpu(void **state) {
     struct setup *s = *state;
-    struct layer layers[LAYERS];
+    struct difference layers[LAYERS];
     struct err err = {0};
     for (int k = 0; k < NETWORK_SHARDS; k += 5) {
         assert_int_equal(layers_compute(s->layers, s->gpu, s->c, k, &err), 0);
@@ -71,7 +70,7 @@ static void test_the_first_of_equals_is_chosen(void **state) {
     memset(l->pixels[0], 200, sizeof(was));
     assert_int_equal(layers_compute(l, s->gpu, s->c, 0, &err), 0);
     memcpy(l->pixels[0], was, sizeof(was));
-    assert_memory_equal(l->gpu.choice1, l->cpu->choice1, sizeof(l->gpu.choice1));
+    assert_memory_equal(l->gpu.choice1, pass_look(l->cpu, POOL1).choice, sizeof(l->gpu.choice1));
     for (int i = 0; i < 6 * LENET_BATCH; i++)
         assert_int_equal(l->gpu.choice1[i * 196 + inner], 0);
 }
@@ -80,7 +79,7 @@ static void test_the_first_of_equals_is_chosen(void **state) {
 static void test_a_wrong_weight_shows_from_its_layer_on(void **state) {
     struct setup *s = *state;
     struct layers *l = s->layers;
-    struct layer layers[LAYERS];
+    struct difference layers[LAYERS];
     struct err err = {0};
     float *weight = &l->parameters[LENET_CONV2_WEIGHTS + 7], was = *weight;
     int64_t sums[LENET_PARAMETERS + 1];
@@ -154,7 +153,7 @@ static void test_classes_are_those_of_the_cpu(void **state) {
     struct err err = {0};
     for (int k = 0; k < NETWORK_SHARDS; k++) {
         uint8_t want[LENET_BATCH], got[LENET_BATCH] = {0};
-        lenet_classify(l->cpu, &naive_blas, l->parameters, l->batches[k].images, want);
+        pass_classify(l->cpu, l->parameters, l->batches[k].images, want);
         assert_int_equal(
             s->gpu->compute->classify(s->c, l->parameters, l->batches[k].images, got, &err), 0);
         assert_memory_equal(want, got, LENET_BATCH);

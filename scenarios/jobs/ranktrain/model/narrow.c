@@ -1,4 +1,4 @@
-#include "scenarios/jobs/ranktrain/narrow.h"
+#include "scenarios/jobs/ranktrain/model/narrow.h"
 #include "scenarios/jobs/ranktrain/wide.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-#include "scenarios/jobs/ranktrain/loss.h"
+#include "scenarios/jobs/ranktrain/model/loss.h"
 
 #include <math.h>
 

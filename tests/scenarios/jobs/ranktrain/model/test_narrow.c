@@ -1,6 +1,6 @@
-#include "scenarios/jobs/ranktrain/narrow.h"
+#include "scenarios/jobs/ranktrain/model/narrow.h"
 #include "scenarios/jobs/ranktrain/data/draw.h"
-#include "tests/scenarios/jobs/ranktrain/naive_blas.h"
+#include "tests/scenarios/jobs/ranktrain/model/naive_blas.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* A matrix product without a library, for tests of what is built on one. */
 #pragma once
 
-#include "scenarios/jobs/ranktrain/blas.h"
+#include "scenarios/jobs/ranktrain/model/blas.h"
 
 #include <stddef.h>
 

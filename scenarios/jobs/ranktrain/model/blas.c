@@ -1,4 +1,4 @@
-#include "scenarios/jobs/ranktrain/blas.h"
+#include "scenarios/jobs/ranktrain/model/blas.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,0 +1,211 @@
+#include "scenarios/jobs/ranktrain/model/pass.h"
+#include "scenarios/jobs/ranktrain/model/loss.h"
+
+#include "scenarios/jobs/ranktrain/wide.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Where in the workspace a layer's numbers lie. */
+struct pass_room {
+    float *out, *d_out, *kept;
+    int32_t *choice;
+};
+
+struct pass {
+    const struct model *m;
+    const struct blas *blas;
+    float grey[256]; /* a pixel's byte, less the mean and divided by the deviation */
+    float *images;
+    struct pass_room *rooms;
+    float *borrowed, *added[2]; /* of one layer at a time */
+    float *workspace;
+    int32_t *choices;
+    bool *begun; /* its output's gradient */
+};
+
+enum { ALIGNED = 16 }; /* floats: a cache line */
+
+static size_t aligned(size_t floats) {
+    return (floats + ALIGNED - 1) / ALIGNED * ALIGNED;
+}
+
+/* Places are given out twice: to learn how many floats there are, and to give them. */
+static float *place(float *base, size_t *at, size_t floats) {
+    float *p = base ? base + *at : NULL;
+    *at += aligned(floats);
+    return p;
+}
+
+static size_t largest(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+static size_t give_out(struct pass *p, float *base) {
+    const struct model *m = p->m;
+    struct layer_shape images = {.channels = m->data.channels, .side = m->data.side};
+    size_t at = 0, borrowed = 0, added = 0;
+    p->images = place(base, &at, layer_floats(&images));
+    for (int i = 0; i < m->n; i++) {
+        const struct model_layer *l = &m->layers[i];
+        p->rooms[i].out = place(base, &at, layer_floats(&l->out));
+        p->rooms[i].d_out = place(base, &at, layer_floats(&l->out));
+        p->rooms[i].kept = place(base, &at, l->kept);
+        borrowed = largest(borrowed, l->borrowed);
+        added = largest(added, layer_floats(&l->in));
+    }
+    p->borrowed = place(base, &at, borrowed);
+    for (int i = 0; i < 2; i++)
+        p->added[i] = place(base, &at, added);
+    return at;
+}
+
+static void *zeroed(size_t bytes) {
+    void *p = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (!p)
+        abort();
+    return memset(p, 0, (bytes + 63) / 64 * 64);
+}
+
+static void give_choices(struct pass *p) {
+    size_t n = 0;
+    for (int i = 0; i < p->m->n; i++)
+        n += p->m->layers[i].choices;
+    p->choices = zeroed((n + 1) * sizeof(*p->choices));
+    n = 0;
+    for (int i = 0; i < p->m->n; n += p->m->layers[i++].choices)
+        p->rooms[i].choice = p->choices + n;
+}
+
+struct pass *pass_new(const struct model *m, const struct blas *b) {
+    struct pass *p = zeroed(sizeof(*p));
+    p->m = m;
+    p->blas = b;
+    p->rooms = zeroed((size_t)m->n * sizeof(*p->rooms));
+    p->begun = zeroed((size_t)m->n * sizeof(*p->begun));
+    p->workspace = zeroed(give_out(p, NULL) * sizeof(float));
+    give_out(p, p->workspace);
+    give_choices(p);
+    for (int i = 0; i < 256; i++)
+        p->grey[i] = ((float)i / 255.0f - m->data.mean) / m->data.deviation;
+    return p;
+}
+
+struct pass *pass_free(struct pass *p) {
+    if (p) {
+        free(p->rooms);
+        free(p->workspace);
+        free(p->choices);
+        free(p->begun);
+    }
+    free(p);
+    return NULL;
+}
+
+/* An image is a byte for each pixel, channel by channel. */
+static void load_images(struct pass *p, const uint8_t *const images[LAYER_BATCH]) {
+    size_t pixels = (size_t)(p->m->data.side * p->m->data.side);
+    float *dst = p->images;
+    for (size_t c = 0; c < (size_t)p->m->data.channels; c++)
+        for (int n = 0; n < LAYER_BATCH; n++)
+            for (size_t i = 0; i < pixels; i++)
+                *dst++ = p->grey[images[n][c * pixels + i]];
+}
+
+static const float *out_of(const struct pass *p, int layer) {
+    return layer == LAYER_IMAGES ? p->images : layer == LAYER_NONE ? NULL : p->rooms[layer].out;
+}
+
+static struct layer_pass look_at(const struct pass *p, int i, const float *values, bool learning) {
+    const struct model_layer *l = &p->m->layers[i];
+    const struct pass_room *r = &p->rooms[i];
+    return (struct layer_pass){.l = l,
+                               .blas = p->blas,
+                               .learning = learning,
+                               .in = out_of(p, l->input),
+                               .second = out_of(p, l->second),
+                               .trained = values + p->m->trained_at[i],
+                               .running = values + p->m->running_at[i],
+                               .out = r->out,
+                               .kept = r->kept,
+                               .choice = r->choice,
+                               .d_out = r->d_out,
+                               .borrowed = p->borrowed};
+}
+
+/* ret_gradient: NULL when not learning. */
+static void forward(struct pass *p, const float *values, const uint8_t *const images[LAYER_BATCH],
+                    float *ret_gradient) {
+    load_images(p, images);
+    for (int i = 0; i < p->m->n; i++) {
+        struct layer_pass l = look_at(p, i, values, ret_gradient != NULL);
+        if (ret_gradient)
+            l.ret_statistics = ret_gradient + p->m->running_at[i];
+        l.l->kind->forward(&l);
+    }
+}
+
+WIDE static void add_to(float *sum, const float *x, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        sum[i] += x[i];
+}
+
+/* Where a layer is to put the gradient of what it takes: whoever comes first writes, and whoever
+ * comes later adds. NULL: nobody asks for that of the images. */
+static float *gradient_of(struct pass *p, int layer, float *added) {
+    if (layer < 0)
+        return NULL;
+    return p->begun[layer] ? added : p->rooms[layer].d_out;
+}
+
+static void take_gradient(struct pass *p, int layer, const float *written) {
+    if (layer >= 0 && p->begun[layer])
+        add_to(p->rooms[layer].d_out, written, layer_floats(&p->m->layers[layer].out));
+    if (layer >= 0)
+        p->begun[layer] = true;
+}
+
+static void backward(struct pass *p, const float *values, float *ret_gradient) {
+    memset(p->begun, 0, (size_t)p->m->n * sizeof(*p->begun));
+    for (int i = p->m->n - 1; i >= 0; i--) {
+        struct layer_pass l = look_at(p, i, values, true);
+        l.ret_d_trained = ret_gradient + p->m->trained_at[i];
+        l.ret_d_in = gradient_of(p, l.l->input, p->added[0]);
+        l.ret_d_second = gradient_of(p, l.l->second, p->added[1]);
+        if (l.ret_d_in || l.l->trained)
+            l.l->kind->backward(&l);
+        take_gradient(p, l.l->input, l.ret_d_in);
+        take_gradient(p, l.l->second, l.ret_d_second);
+    }
+}
+
+void pass_classify(struct pass *p, const float *values, const uint8_t *const images[LAYER_BATCH],
+                   uint8_t ret_classes[LAYER_BATCH]) {
+    int classes = p->m->data.classes;
+    forward(p, values, images, NULL);
+    for (int n = 0; n < LAYER_BATCH; n++) {
+        const float *logits = p->rooms[p->m->n - 1].out + n * classes;
+        int best = 0;
+        for (int k = 1; k < classes; k++)
+            best = logits[k] > logits[best] ? k : best;
+        ret_classes[n] = (uint8_t)best;
+    }
+}
+
+double pass_gradient(struct pass *p, const float *values, const uint8_t *const images[LAYER_BATCH],
+                     const uint8_t labels[LAYER_BATCH], float *ret_gradient) {
+    forward(p, values, images, ret_gradient);
+    const struct pass_room *logits = &p->rooms[p->m->n - 1];
+    double loss =
+        loss_cross_entropy(logits->out, labels, LAYER_BATCH, p->m->data.classes, logits->d_out);
+    backward(p, values, ret_gradient);
+    return loss;
+}
+
+struct pass_layer pass_look(const struct pass *p, int layer) {
+    if (layer == LAYER_IMAGES)
+        return (struct pass_layer){.out = p->images};
+    return (struct pass_layer){.out = p->rooms[layer].out,
+                               .d_out = p->rooms[layer].d_out,
+                               .choice = p->rooms[layer].choice};
+}
