@@ -16,6 +16,10 @@ for row in $rows; do grep -qx "$row" <<<"$verbs" || say "$page has a row for $ro
 for verb in lint plan explain schema report judge; do
     grep -qE "^\| \`$verb\` \| nothing[ ;:|]" $page || say "$page: $verb only reads, and executes something"
 done
+# And every question that a store is asked.
+for word in $(sed -n 's/.*"inquire \([a-z|-]*\) .*/\1/p' harness/verbs/inquire.c | tr '|' ' '); do
+    grep -qE "^\| \`inquire[^|]*[ \`]$word\`" $page || say "$page has no row for inquire $word"
+done
 # Every option that gives rights is there.
 for option in $(sed -n 's/.*{"\(--programs\|--untrusted\)".*/\1/p' harness/verb.h harness/verbs/run.c); do
     grep -q -- "$option" $page || say "$page does not know $option"

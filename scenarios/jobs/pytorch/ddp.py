@@ -27,7 +27,8 @@ def make_data(samples=384, inputs=20, seed=1):
     made = torch.Generator().manual_seed(seed)
     x = torch.randn(samples, inputs, generator=made)
     weights = torch.randn(inputs, 1, generator=made)
-    return TensorDataset(x, x @ weights + 0.1 * torch.randn(samples, 1, generator=made))
+    y = x @ weights + 0.1 * torch.randn(samples, 1, generator=made)
+    return TensorDataset(x, y, torch.arange(samples))  # each with its number, which is told when asked for
 
 
 class Trainer:
@@ -66,7 +67,8 @@ class Trainer:
     def train_epoch(self):
         sampler = DistributedSampler(self.data, seed=1, drop_last=True)
         sampler.set_epoch(self.epoch)
-        for x, y in DataLoader(self.data, batch_size=self.arguments.batch, sampler=sampler, drop_last=True):
+        loader = DataLoader(self.data, batch_size=self.arguments.batch, sampler=sampler, drop_last=True)
+        for x, y, numbers in loader:
             self.optimizer.zero_grad()
             loss = nn.functional.mse_loss(self.model(x.to(self.device)), y.to(self.device))
             loss.backward()
@@ -74,8 +76,14 @@ class Trainer:
             self.step += 1
             time.sleep(self.arguments.pause)
             if self.events:
-                self.events.step(self.step, loss=loss.item(), samples=len(x))
+                self.tell_step(loss.item(), numbers, len(loader) * self.arguments.batch * dist.get_world_size())
         return loss.item()
+
+    def tell_step(self, loss, numbers, of):
+        if self.events.asks("samples"):
+            self.events.samples(self.step, self.epoch, of, numbers.tolist())
+        weights = rankquake.digest(self.model.module.state_dict()) if self.events.asks("weights") else None
+        self.events.step(self.step, loss=loss, samples=len(numbers), weights=weights)
 
     def train(self):
         self.load()

@@ -67,6 +67,7 @@ def train(arguments, device):
     made = torch.Generator().manual_seed(1)
     x = torch.randn(SAMPLES, INPUTS, generator=made)
     y = x.sum(dim=1, keepdim=True)
+    numbers = torch.arange(SAMPLES)  # read with the samples, and told when asked for
     torch.manual_seed(1)
     model = nn.Sequential(nn.Linear(INPUTS, 32), nn.Tanh(), nn.Linear(32, 1)).to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
@@ -92,7 +93,11 @@ def train(arguments, device):
         step += 1
         time.sleep(arguments.pause)
         if events:  # shards: the places in the batch that this worker computed
-            events.step(step, loss=loss.item(), samples=len(mine), shards=list(range(rank, BATCH, world)))
+            if events.asks("samples"):
+                events.samples(step, sampler.epoch, SAMPLES // BATCH * BATCH, numbers[mine].tolist())
+            weights = rankquake.digest(model.state_dict()) if events.asks("weights") else None
+            events.step(step, loss=loss.item(), samples=len(mine), shards=list(range(rank, BATCH, world)),
+                        weights=weights)
         if step % arguments.every == 0 and rank == 0:
             path = save(arguments.checkpoints, step, model, optimizer, sampler)
             print(f"step {step}/{arguments.steps} epoch {sampler.epoch} loss {loss.item():.4f}")

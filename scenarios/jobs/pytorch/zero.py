@@ -69,8 +69,10 @@ class Run:
             self.optimizer.step()
             self.step += 1
             time.sleep(self.arguments.pause)
-            if self.events:
-                self.events.step(self.step, loss=loss.item(), samples=len(x))
+            if self.events:  # its data is made up step by step: no sample has a number
+                asked = self.events.asks("weights")
+                weights = rankquake.digest(self.model.module.state_dict()) if asked else None
+                self.events.step(self.step, loss=loss.item(), samples=len(x), weights=weights)
             if self.step % self.arguments.every == 0:
                 self.save()
                 if dist.get_rank() == 0:
