@@ -2,7 +2,7 @@
  *
  * A bar of tqdm is rewritten after a carriage return: "Train:  22%|##2   | 4/18 [00:17<01:02,
  * 4.47s/it, loss=9.9]"; a loop of unknown length says "4it [00:01, 3.2it/s]". The bar at its
- * beginning, 0/18, is no step. */
+ * beginning, 0/18, is no step. Where there is no room for a bar it is left out: "22% 4/18 [". */
 #include "harness/scenario/scenario.h"
 
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
@@ -21,15 +21,19 @@ static const struct observed hf_trainer[] = {
 
 static const struct observed lightning[] = {
     /* A bar for each epoch: the epoch from 0, the batch in it, the batches of an epoch. */
-    {"step", "Epoch ([0-9]+): +[0-9]+%\\|[^|]*\\| *([1-9][0-9]*)/([0-9]+) \\[", false, {0}},
-    {"loss", "[, ](?:train_)?loss(?:_step)?=" NUMBER, false, {0}},
+    {"step", "Epoch ([0-9]+): +[0-9]+%(?:\\|[^|]*\\|)? *([1-9][0-9]*)/([0-9]+) \\[", false, {0}},
+    {"loss", "[, ](?:train[_/])?loss(?:_step)?=" NUMBER, false, {0}},
     {"resume", "Restored all states from the checkpoint.*step=([0-9]+)", false, {0}},
     {"checkpoint-begin", "global step ([0-9]+): .*saving model to", false, {0}},
     {"done", "Trainer\\.fit. stopped: .max_", false, {0}},
 };
 
 static const struct observed tqdm[] = {
-    {"step", "\\| *([1-9][0-9]*)/[0-9]+ \\[|(?:^|: )([1-9][0-9]*)it \\[", false, {0}},
+    /* A loop of unknown length names its unit, which people choose: "4it", "4 batch", "4step". */
+    {"step",
+     "[|%] *([1-9][0-9]*)/[0-9]+ \\[|(?:^|: )([1-9][0-9]*) ?[a-z]+ \\[[0-9:]+, ",
+     false,
+     {0}},
     {"loss", "loss[a-z_]*[=:] *" NUMBER, false, {0}},
 };
 
