@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Jobs and launchers that lie (tests/liars): each lie is caught by the check that tests/liars/README.md names, or is
 # admitted there; the same job and launcher without a lie pass.
-# deadline: 120 s
+# deadline: 200 s
 set -u
 . tests/live/runs.bash
 
@@ -80,4 +80,28 @@ launcher ignores-sigterm given
 launcher one-restarted one_round
 launcher_at_once fewer-workers 'the last round never became complete'
 launcher_at_once port-of-each 'MASTER_PORT is 2950'
+
+# A job that answers what it is asked for, and lies by accident.
+type -P python3 >"$dir/said" || { echo 'no python3 here'; exit $failed; }
+cat >"$dir/job.yaml" <<END
+scenario: liar
+cluster: {nodes: 1}
+job:
+  workers_per_node: 2
+  run: [python3, $PWD/tests/liars/asked.py, none, "{shared}/ckpt"]
+  checkpoint: {dir: "{shared}/ckpt", complete: "ls | sed -n 's/^saved-//p'"}
+timeline: [{id: kill, when: {step: 8}, fault: worker-kill, on: rank 0}]
+expect: {model: same-as-undisturbed, weights: same-as-undisturbed, epochs: shuffled}
+limits: {total: 30s}
+END
+asked() { # asked LIE CODE WORDS
+    what="a job that is asked: $1"
+    sed "s/asked.py, none/asked.py, $1/" "$dir/job.yaml" >"$dir/lie.yaml"
+    runs "$what" "$2" "$dir/lie.yaml"
+    said "$what" "$3"
+}
+asked none 0 'liar passed'
+asked hash-of-nothing 2 '\? weights +20 steps that count told the same weights, e3b0c442'
+asked same-order 3 'failed in the control run, .*order'
+asked same-part 3 'failed in the control run, .*twice'
 exit $failed

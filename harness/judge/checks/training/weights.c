@@ -147,6 +147,8 @@ struct weights_account {
     const int64_t *horizons;
     size_t compared, with_control;
     bool between_ranks;                         /* two ranks told weights of one step */
+    const struct ledger_entry *first;           /* the first that counts and told weights */
+    bool changed;                               /* one told other weights than that */
     const struct ledger_entry *mute;            /* told none with a step of which others did */
     struct weights_of_step parted, void_parted; /* the first; n 0: none */
 };
@@ -159,6 +161,9 @@ static void take(struct weights_account *a, const struct weights_of_step *s) {
     a->between_ranks |= n > 1;
     a->compared += counts;
     a->with_control += counts && s->control;
+    if (counts && !a->first)
+        a->first = other_than(s, NULL);
+    a->changed |= counts && other_than(s, weights_of(a->first));
     for (size_t i = 0; i < s->n && !a->mute; i++)
         if (!*weights_of(&s->v[i]))
             a->mute = &s->v[i];
@@ -214,6 +219,13 @@ static bool is_known(struct finding *f, const struct weights_account *a) {
         return finding_unknown(f, broken, "rank %d on %s did not tell its weights with step %lld",
                                a->mute->worker->rank, a->mute->worker->node,
                                (long long)a->mute->step);
+    if (!a->changed && a->compared > 2) {
+        finding_prove(f, a->first->record->seq);
+        return finding_unknown(f, broken,
+                               "%zu steps that count told the same weights, %.64s: either nothing "
+                               "is trained, or what is hashed is not what is trained",
+                               a->compared, weights_of(a->first));
+    }
     if (lost)
         return finding_unknown(f, broken, "%lld events of rank %d on %s were lost",
                                (long long)lost->lost_events, lost->rank, lost->node);
@@ -264,7 +276,8 @@ const struct check check_weights = {
             "with each other; same-as-undisturbed also with that step of the control run. What "
             "parts is named by its first step and its rank: of several ranks the one that most "
             "others, or the control run, disagree with. Steps that a later round has made void "
-            "fail nobody: they are told below the headline.",
+            "fail nobody: they are told below the headline. Weights that no step has changed "
+            "leave it open.",
     .example = "expect: {weights: same-as-undisturbed}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(JOB) | SOURCES(PROBE),
