@@ -182,8 +182,22 @@ static int write_synced(const char *path, const void *data, size_t len, struct e
     return fsync(fd) < 0 ? err_set(err, -errno, "sync %s", path) : 0;
 }
 
+/* A device, a FIFO, a pipe by /dev/stdout: a file in its place would take it from everybody. */
+static bool is_no_plain_file(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+static int write_into(const char *path, const void *data, size_t len, struct err *err) {
+    FILE_CLOSE int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    int code = fd < 0 ? -errno : file_write_all(fd, data, len, NULL);
+    return code ? err_set(err, code, "write %s", path) : 0;
+}
+
 int file_write_atomic(const char *path, const void *data, size_t len, struct err *err) {
     char beside[PATH_MAX];
+    if (is_no_plain_file(path))
+        return write_into(path, data, len, err);
     int n = snprintf(beside, sizeof(beside), "%s.%d.tmp", path, (int)getpid());
     if (n >= (int)sizeof(beside))
         return err_set(err, -ENAMETOOLONG, "write %s", path);

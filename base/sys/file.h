@@ -43,7 +43,8 @@ int file_write_all(int fd, const void *data, size_t len, struct err *err);
 /* Makes or empties the file; no durability (for /proc, /sys and scratch). */
 int file_write(const char *path, const void *data, size_t len, struct err *err);
 /* A reader sees the old file or the new one, also after a power cut: written beside it, fsync,
- * rename, fsync of the directory. The mode of a new file is 0666 less the umask. */
+ * rename, fsync of the directory. The mode of a new file is 0666 less the umask. What is there and is
+ * no plain file (/dev/null, /dev/stdout, a FIFO that somebody reads) is written into instead. */
 int file_write_atomic(const char *path, const void *data, size_t len, struct err *err);
 
 bool file_exists(const char *path);

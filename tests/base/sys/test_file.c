@@ -44,6 +44,26 @@ static void test_what_was_written_atomically_is_read_back_and_nothing_is_beside_
     assert_int_equal(mkdir(dir, 0700), 0);
 }
 
+/* As root a rename over /dev/null takes it from the whole machine. */
+static void test_what_is_no_plain_file_is_written_into(void **state) {
+    (void)state;
+    struct err err = {0};
+    char got[8] = {0};
+    struct stat st;
+    assert_int_equal(mkfifo(in_dir("fifo"), 0600), 0);
+    assert_int_equal(symlink("fifo", in_dir("to-fifo")), 0);
+    assert_int_equal(file_write_atomic(in_dir("to-fifo"), "x", 1, &err), -ENXIO);
+    int fd = open(in_dir("fifo"), O_RDONLY | O_NONBLOCK);
+    assert_int_equal(file_write_atomic(in_dir("to-fifo"), "text", 4, &err), 0);
+    assert_int_equal(read(fd, got, sizeof(got)), 4);
+    assert_string_equal(got, "text");
+    assert_int_equal(lstat(in_dir("to-fifo"), &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(close(fd) + unlink(in_dir("fifo")) + unlink(in_dir("to-fifo")), 0);
+    assert_int_equal(rmdir(dir), 0); /* nothing is beside it */
+    assert_int_equal(mkdir(dir, 0700), 0);
+}
+
 static void test_a_write_into_a_missing_directory_names_the_path(void **state) {
     (void)state;
     struct err err = {0};
@@ -192,6 +212,7 @@ int main(int argc, char **argv) {
         cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_was_written_atomically_is_read_back_and_nothing_is_beside_it),
+        cmocka_unit_test(test_what_is_no_plain_file_is_written_into),
         cmocka_unit_test(test_a_write_into_a_missing_directory_names_the_path),
         cmocka_unit_test(test_a_file_longer_than_allowed_is_refused_and_leaves_the_buffer),
         cmocka_unit_test(test_the_own_folder_holds_the_running_program),
