@@ -6,8 +6,7 @@
 #include <stdlib.h>
 
 void barriers_note(struct barriers *b, const struct barrier *x) {
-    if (x->step >= 0)
-        mem_push(b->v, b->n) = *x;
+    mem_push(b->v, b->n) = *x;
 }
 
 void barriers_fini(struct barriers *b) {
@@ -55,9 +54,12 @@ static int by_moment(const void *a, const void *b) {
 }
 
 static bool several(const struct barriers *b) {
-    for (size_t i = 1; i < b->n; i++)
-        if (b->v[i].pid != b->v[0].pid)
+    int pid = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        if (b->v[i].step >= 0 && pid && b->v[i].pid != pid)
             return true;
+        pid = b->v[i].step >= 0 ? b->v[i].pid : pid;
+    }
     return false;
 }
 
@@ -96,8 +98,11 @@ void barriers_mark(const struct barriers *b, const struct disk_record *record,
     for (size_t i = 0; i < b->n; i++)
         v[i] = b->v[i];
     qsort(v, b->n, sizeof(*v), by_step);
-    behind = changed_between(record, INT64_MIN, last_of(b->n, v, 0));
-    for (size_t i = 0, next; i < b->n; i = next) {
+    size_t first = 0;
+    while (v[first].step < 0)
+        first++;
+    behind = changed_between(record, INT64_MIN, last_of(b->n, v, first));
+    for (size_t i = first, next; i < b->n; i = next) {
         for (next = i + 1; next < b->n && v[next].step == v[i].step;)
             next++;
         int64_t end_ns = next < b->n ? last_of(b->n, v, next) : INT64_MAX;

@@ -1,5 +1,6 @@
 /* barriers: where ranks have waited for each other. A rank that tells a step has applied an update to
- * which all have added: whoever dies before it holds the others back there. Of a job that tells no
+ * which all have added: whoever dies before it holds the others back there. One that waits elsewhere
+ * may tell a "barrier". Of a job that tells no
  * steps it is not known how far the others would go on. Pure. */
 #pragma once
 
@@ -13,7 +14,7 @@ struct barriers {
     size_t n;
 };
 
-/* A step that a process has told; one below 0 is none. */
+/* A step that a process has told; below 0: something else, by which its rank is known. */
 void barriers_note(struct barriers *b, const struct barrier *x);
 /* Adds a DISK_MARK "barrier" for each that has changes of the record next to it, before or behind it,
  * in the order of their moments among marks, which are in order; of one process alone none. */

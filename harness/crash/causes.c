@@ -385,6 +385,13 @@ static const char *sentence(const struct reasons *x, const struct crash_way *way
 static const char *missing(const struct reasons *x, const struct crash_way *way) {
     BUF_FINI struct buf b = {0};
     const struct crash_loss *l;
+    if (way->others_go_on) {
+        crash_words_death(x->states, way, &b);
+        return arena_printf(x->arena,
+                            "a wait of the others for %s; one that there is the job tells by the "
+                            "event barrier",
+                            buf_str(&b) + strlen("the death of "));
+    }
     if (!way->losses_n)
         return NULL;
     size_t lost = last_loss(way, &l), early = too_early(x, way);

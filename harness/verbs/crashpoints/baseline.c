@@ -85,12 +85,14 @@ static void hear(void *arg, const struct told_event *e) {
     struct baseline *b = arg;
     char what[128];
     attempt_heard(&b->heard, e->kind, e->step, e->text);
-    if (str_eq(e->kind, "step"))
-        barriers_note(&b->barriers,
-                      &(struct barrier){e->step, e->t_ns, e->pid, rank_of(b, e->pid)});
-    if (!str_starts(e->kind, "checkpoint-"))
+    int64_t step = str_eq(e->kind, "step") ? e->step : -1;
+    barriers_note(&b->barriers, &(struct barrier){step, e->t_ns, e->pid, rank_of(b, e->pid)});
+    bool barrier = str_eq(e->kind, "barrier");
+    if (!str_starts(e->kind, "checkpoint-") && !barrier)
         return;
     snprintf(what, sizeof(what), "%.60s %lld", e->kind, (long long)e->step);
+    if (barrier)
+        str_copy(what, sizeof(what), "barrier");
     if (b->record)
         call_record_mark(b->record, what, e->pid);
     else if (b->fuse)

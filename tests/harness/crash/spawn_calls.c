@@ -1,0 +1,145 @@
+/* The body of test_call_record: spawn_calls DIR. A child changes DIR in every way that there is a call for, while it is
+ * recorded. Prints the record, a line for each operation, or "skip" with the reason. */
+#include "base/arena.h"
+#include "base/sys/file.h"
+#include "harness/crash/call_record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MUST(condition)                                                                            \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            printf("line %d: %s (%s)\n", __LINE__, #condition, strerror(errno));                   \
+            fflush(stdout);                                                                        \
+            _exit(1);                                                                              \
+        }                                                                                          \
+    } while (0)
+
+static void write_all_ways(void) {
+    struct iovec v[] = {{(char[]){'i', 'j'}, 2}, {(char[]){'k'}, 1}};
+    int fd = open("d/file", O_RDWR | O_CREAT | O_TRUNC, 0640), end, other;
+    MUST(fd >= 0 && write(fd, "abc", 3) == 3 && pwrite(fd, "de", 2, 10) == 2);
+    MUST(writev(fd, v, 2) == 3 && pwritev(fd, v, 2, 20) == 3);
+    end = open("d/file", O_WRONLY | O_APPEND);
+    MUST(end >= 0 && write(end, "z", 1) == 1 && close(end) == 0);
+    other = dup(fd);
+    MUST(other >= 0 && write(other, "q", 1) == 1);
+    MUST(ftruncate(fd, 8) == 0 && truncate("d/file", 4) == 0);
+    MUST(fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, 100) == 0 || errno == EOPNOTSUPP);
+    MUST(fdatasync(fd) == 0 && fsync(other) == 0);
+    MUST(close(fd) == 0 && close(other) == 0);
+}
+
+static void map(void) {
+    int fd = open("mapped", O_RDWR | O_CREAT, 0600);
+    MUST(fd >= 0 && ftruncate(fd, 4096) == 0);
+    char *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    MUST(at != MAP_FAILED);
+    memcpy(at, "mapped", 6);
+    MUST(msync(at, 4096, MS_SYNC) == 0);
+    MUST(close(fd) == 0);
+}
+
+static void name_all_ways(void) {
+    int dir = open("d", O_RDONLY | O_DIRECTORY), here = open(".", O_RDONLY | O_DIRECTORY);
+    MUST(rename("d/file", "a") == 0 && link("a", "b") == 0 && symlink("a", "l") == 0);
+    MUST(renameat2(AT_FDCWD, "a", AT_FDCWD, "l", RENAME_EXCHANGE) == 0);
+    MUST(renameat(here, "b", dir, "c") == 0 && unlinkat(dir, "c", 0) == 0);
+    MUST(mkdirat(dir, "e", 0700) == 0 && unlinkat(dir, "e", AT_REMOVEDIR) == 0);
+    MUST(fsync(dir) == 0 && fsync(here) == 0);
+}
+
+/* What fails, and what is elsewhere, changes nothing; what could not be seen is refused. */
+static void what_is_not_recorded(void) {
+    int fd = open("/dev/null", O_WRONLY), in = open("l", O_RDONLY), to;
+    MUST(fd >= 0 && write(fd, "x", 1) == 1);
+    MUST(mkdir("d", 0755) < 0 && errno == EEXIST);
+    MUST(unlink("nowhere") < 0 && errno == ENOENT);
+    to = open("last", O_WRONLY | O_CREAT | O_EXCL, 0600);
+    MUST(to >= 0 && sendfile(to, in, NULL, 1) < 0);
+}
+
+static void change(const char *dir) {
+    MUST(chdir(dir) == 0);
+    umask(022);
+    MUST(mkdir("d", 0777) == 0);
+    write_all_ways();
+    map();
+    name_all_ways();
+    what_is_not_recorded();
+    _exit(0);
+}
+
+static void show(const char *path) {
+    struct arena arena = {0};
+    struct disk_record r = {0};
+    struct err err = {0};
+    if (disk_record_load(path, &arena, &r, &err) != 0)
+        printf("%s\n", err.msg);
+    for (size_t i = 0; i < r.n; i++) {
+        const struct disk_operation *o = &r.v[i];
+        if (o->deed == DISK_ALLOCATE) /* not on every file system */
+            continue;
+        printf("%s %s", disk_deed_names[o->deed], *o->path ? o->path : ".");
+        if (*o->to)
+            printf(" %s", o->to);
+        if (o->deed == DISK_CREATE || o->deed == DISK_MKDIR)
+            printf(" %o", o->mode);
+        if (o->deed == DISK_TRUNCATE)
+            printf(" %d", (int)o->offset);
+        if (o->deed == DISK_WRITE)
+            printf(" %d+%d %.*s", (int)o->offset, (int)o->size, o->size < 6 ? (int)o->size : 6,
+                   (const char *)o->bytes);
+        printf("\n");
+    }
+    arena_fini(&arena);
+}
+
+int main(int argc, char **argv) {
+    int ends[2], watch, status = 0;
+    char record[4096];
+    struct disk_recorder *to;
+    struct err err = {0};
+    MUST(argc == 2 && mkdir(argv[1], 0755) == 0);
+    snprintf(record, sizeof(record), "%s.record", argv[1]);
+    MUST(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0);
+    const struct call_watch *w = call_record_watch();
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (call_watch_install(ends[1], w) != 0)
+            _exit(77);
+        change(argv[1]);
+    }
+    close(ends[1]);
+    struct pollfd p = {.fd = ends[0], .events = POLLIN};
+    MUST(poll(&p, 1, 20000) == 1);
+    watch = call_watch_take(ends[0]);
+    int dir = open(argv[1], O_PATH | O_DIRECTORY | O_CLOEXEC);
+    MUST(disk_recorder_open(&to, record, 0, &err) == 0);
+    struct call_record *r = watch < 0 ? NULL : call_record_new(watch, dir, to, &err);
+    umask(0);
+    if (r)
+        call_record_begin(r);
+    for (p.fd = watch; r && poll(&p, 1, 20000) == 1 && call_record_serve(r) >= 0;)
+        ;
+    MUST(waitpid(pid, &status, 0) == pid);
+    MUST(disk_recorder_close(to, &err) == 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        printf("skip: no system call can be watched here\n");
+    else if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        show(record);
+    call_record_free(r);
+    return 0;
+}

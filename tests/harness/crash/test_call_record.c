@@ -1,0 +1,85 @@
+/* Every call by which a directory is changed, as the record has it: spawn_calls. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *self;
+
+static const char *const wanted[] = {
+    "mkdir d 755",
+    "create d/file 640",
+    "open d/file",
+    "write d/file 0+3 abc",
+    "write d/file 10+2 de",
+    "write d/file 3+3 ijk",
+    "write d/file 20+3 ijk",
+    "open d/file",
+    "write d/file 23+1 z",
+    "close d/file",
+    "write d/file 6+1 q",
+    "truncate d/file 8",
+    "truncate d/file 4",
+    "sync_data d/file",
+    "sync d/file",
+    "close d/file",
+    "close d/file",
+    "create mapped 600",
+    "open mapped",
+    "truncate mapped 4096",
+    "write mapped 0+4096 mapped",
+    "sync mapped",
+    "close mapped",
+    "rename d/file a",
+    "link a b",
+    "symlink l a",
+    "exchange a l",
+    "rename b d/c",
+    "unlink d/c",
+    "mkdir d/e 700",
+    "rmdir d/e",
+    "sync d",
+    "sync .",
+    "create last 600",
+    "open last",
+    NULL,
+};
+
+static void test_every_call_is_recorded_with_what_came_of_it(void **state) {
+    char command[512], line[512];
+    size_t i = 0;
+    (void)state;
+    snprintf(command, sizeof(command), "%.*sspawn_calls \"${TMPDIR:-/tmp}/calls\"",
+             (int)(strrchr(self, '/') + 1 - self), self);
+    FILE *out = popen(command, "r");
+    assert_non_null(out);
+    while (fgets(line, sizeof(line), out)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (strncmp(line, "skip", 4) == 0) {
+            pclose(out);
+            print_message("%s\n", line);
+            skip();
+        }
+        if (!wanted[i] || strcmp(line, wanted[i]) != 0)
+            print_message("line %zu: %s\n", i + 1, line);
+        assert_non_null(wanted[i]);
+        assert_string_equal(line, wanted[i]);
+        i++;
+    }
+    assert_int_equal(pclose(out), 0);
+    assert_null(wanted[i]);
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    self = argv[0];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_call_is_recorded_with_what_came_of_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
