@@ -24,20 +24,6 @@ int operations_read(const struct fault_args *a, const char *absent, struct disk_
 }
 
 int operations_error(const struct fault_args *a, const char *absent, int *ret, struct err *err) {
-    static const struct {
-        const char *name;
-        int code;
-    } errors[] = {
-        {"EIO", EIO},     {"ENOSPC", ENOSPC},     {"EDQUOT", EDQUOT},       {"ESTALE", ESTALE},
-        {"EROFS", EROFS}, {"ENOTCONN", ENOTCONN}, {"ETIMEDOUT", ETIMEDOUT}, {"EACCES", EACCES}};
-    const char *name = fault_arg(a, "error", absent);
-    for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++)
-        if (str_eq(errors[i].name, name)) {
-            *ret = errors[i].code;
-            return 0;
-        }
-    return err_say(err, -EINVAL,
-                   "error: %.40s is none of EIO, ENOSPC, EDQUOT, ESTALE, EROFS, ENOTCONN, "
-                   "ETIMEDOUT, EACCES",
-                   name);
+    int r = disk_error_read(fault_arg(a, "error", absent), ret, err);
+    return r ? err_wrap(err, "error: "), r : 0;
 }

@@ -15,7 +15,7 @@
     {                                                                                              \
         "op", "string", absent,                                                                    \
             "what is done to them: some of open, read, write, fsync, rename, unlink, mkdir, "      \
-            "truncate, parted by /; change: all that a read-only disk refuses; any"                \
+            "truncate, attributes, parted by /; change: all that a read-only disk refuses; any"    \
     }
 #define OPERATIONS_PARAMS_WHICH                                                                    \
     {"nth", "int", "1", "from the so manyeth of them on"}, {                                       \

@@ -39,6 +39,17 @@ static const struct {
     {SYS_truncate, DISK_DOES_TRUNCATE, BY_PATH, 0},
     {SYS_ftruncate, DISK_DOES_TRUNCATE, BY_FD, 0},
     {SYS_fallocate, DISK_DOES_TRUNCATE, BY_FD, 0},
+    {SYS_fchmod, DISK_DOES_ATTRIBUTES, BY_FD, 0},
+    {SYS_fchmodat, DISK_DOES_ATTRIBUTES, AT_01, 0},
+    {SYS_fchown, DISK_DOES_ATTRIBUTES, BY_FD, 0},
+    {SYS_fchownat, DISK_DOES_ATTRIBUTES, AT_01, 0},
+    {SYS_utimensat, DISK_DOES_ATTRIBUTES, AT_01, 0},
+    {SYS_setxattr, DISK_DOES_ATTRIBUTES, BY_PATH, 0},
+    {SYS_lsetxattr, DISK_DOES_ATTRIBUTES, BY_PATH, 0},
+    {SYS_fsetxattr, DISK_DOES_ATTRIBUTES, BY_FD, 0},
+    {SYS_removexattr, DISK_DOES_ATTRIBUTES, BY_PATH, 0},
+    {SYS_lremovexattr, DISK_DOES_ATTRIBUTES, BY_PATH, 0},
+    {SYS_fremovexattr, DISK_DOES_ATTRIBUTES, BY_FD, 0},
 #ifdef SYS_renameat
     {SYS_renameat, DISK_DOES_RENAME, AT_0123, 0},
 #endif
@@ -51,6 +62,9 @@ static const struct {
     {SYS_mkdir, DISK_DOES_MKDIR, BY_PATH, 0},
     {SYS_link, DISK_DOES_MKDIR, BY_PATHS, 0},
     {SYS_symlink, DISK_DOES_MKDIR, BY_PATH_1, 0},
+    {SYS_chmod, DISK_DOES_ATTRIBUTES, BY_PATH, 0},
+    {SYS_chown, DISK_DOES_ATTRIBUTES, BY_PATH, 0},
+    {SYS_lchown, DISK_DOES_ATTRIBUTES, BY_PATH, 0},
 #endif
 };
 enum { CALLS = sizeof(calls) / sizeof(*calls) };
@@ -117,5 +131,6 @@ bool disk_call_read(const struct watched_call *c, struct disk_call_paths *paths,
     *ret = (struct disk_request){.does = does, .path = paths->from, .to = paths->to};
     if (calls[i].bytes)
         ret->bytes = calls[i].bytes < 0 ? sum_of_parts(c) : (int64_t)c->args[calls[i].bytes];
+    ret->grows = ret->bytes;
     return *paths->from || *paths->to;
 }

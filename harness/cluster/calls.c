@@ -25,7 +25,7 @@ static void of_timeline(const struct plan *p, struct call_watch *w) {
     for (size_t i = 0; i < p->entries_n; i++) {
         const struct timeline_entry *a = p->entries[i].entry;
         const struct fault *f = p->entries[i].fault;
-        if (f && f->watches)
+        if (f && f->watches && !plan_has_disks(p))
             disk_call_watch(w, f->watches(&p->entries[i].args));
         w->kinds |= of_trigger(&a->when) | of_trigger(a->until);
         add_number(w, &a->when);

@@ -49,6 +49,15 @@ struct store_request { /* a node asks the store, over the wire */
     uint64_t waits; /* for cluster_pass_request; 0: it does not */
 };
 
+/* What a fault has done to an operation of a program on its node's disks. */
+struct disk_strike {
+    bool by_disk; /* told by the disk, which is ours; else a system call that waited for us */
+    const char *verdict; /* disk_verdict_names */
+    const char *does;    /* "fsync" */
+    const char *path;
+    int pid, error; /* 0: none */
+};
+
 struct cluster_callbacks {
     void (*node_up)(void *arg,
                     struct node *n); /* helper ready, address set, agent not yet started */
@@ -73,10 +82,8 @@ struct cluster_callbacks {
     /* Something that the node's program has started is about to make a call that the plan asks
      * for, on a file or by its name, and waits: true when it is to wait for node_pass. */
     bool (*called)(void *arg, struct node *n, const struct watched_call *call);
-    /* A fault on a disk of the node has struck this call for the first time: verdict is failed, slowed
-     * or stuck. */
-    void (*struck)(void *arg, struct node *n, const struct watched_call *call, const char *verdict,
-                   const char *path);
+    /* A fault on a disk of the node has struck an operation, one of its first. */
+    void (*struck)(void *arg, struct node *n, const struct disk_strike *s);
     /* Of what cluster_watch_store asks for: true when it is to wait for cluster_pass_request, if it
      * waits. */
     bool (*asked)(void *arg, const struct store_request *r);
@@ -153,6 +160,7 @@ int node_clock_witness(const struct node *n, struct clock_setting *ret_setting,
 struct disk_done {
     int64_t count;
     char path[CALL_FILE_MAX];
+    bool by_disk; /* the disk says so, which is ours; else the kernel, of system calls */
 };
 struct disk_done node_disk_done(const struct node *n, enum disk_verdict v);
 /* The control group that holds what runs on it to this limit; NULL: none does. */

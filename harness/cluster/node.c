@@ -378,8 +378,10 @@ static void on_end(void *arg, int fd, int what) {
 
 void node_kill(struct node *n) {
     n->killed = true;
-    if (n->init.pid)
+    if (n->init.pid) {
+        disk_link_let_go(n);
         n->cluster->isolation->kill(n);
+    }
 }
 
 /* ---- its beginning ---- */
@@ -410,6 +412,7 @@ int node_start(struct node *n, bool fresh_disk, struct err *err) {
     FILE_CLOSE int shared = -1;
     int mounts[2] = {-1, -1}, r = prepare_disk(n, fresh_disk, err);
     r = r ? r : disk_link_mount(n, mounts, err);
+    r = r ? r : node_disk_again(n, err);
     own = mounts[0];
     shared = mounts[1];
     if (r == 0)

@@ -1,5 +1,6 @@
-/* What the programs of a node do to its disks, where faults are in force on these: each system call
- * waits for us, and goes on, fails, or waits longer as the rules say (disk_rules.h). */
+/* What the programs of a node do to its disks, where faults are in force on these, gets what the
+ * rules say (disk_rules.h): by the disk itself where it is one of ours, which tells us of it
+ * (disk_keeper.h); else each system call waits for us, and goes on, fails, or waits longer. */
 #include "harness/cluster/parts.h"
 
 #include "base/mem.h"
@@ -17,8 +18,12 @@ struct waiting_call {
     struct disk_rule rule;
 };
 
+/* So many operations that a fault has struck are told one by one; then they are counted. */
+enum { TOLD_MAX = 8 };
+
 struct node_disk {
     struct node *node;
+    int64_t rules_made;
     struct disk_rule_state *rules;
     struct waiting_call *waiting;
     size_t rules_n, waiting_n;
@@ -77,38 +82,96 @@ static struct node_disk *disk_of(struct node *n) {
     return n->faulty;
 }
 
-static const char *const verdicts[DISK_VERDICTS_N] = {
-    [DISK_FAILS] = "failed", [DISK_WAITS] = "slowed", [DISK_STICKS] = "stuck"};
-
-static void note(struct node_disk *d, enum disk_verdict v, const struct disk_rule *rule,
-                 const struct watched_call *c, const struct disk_request *q) {
+static void note(struct node_disk *d, enum disk_verdict v, const struct disk_rule_state *rule,
+                 const struct disk_strike *s) {
     struct cluster *cluster = d->node->cluster;
     d->done[v].count++;
-    str_copy(d->done[v].path, sizeof(d->done[v].path), q->path);
-    for (size_t i = 0; i < d->rules_n; i++)
-        if (&d->rules[i].rule == rule && d->rules[i].done == 1 && cluster->cb.struck)
-            cluster->cb.struck(cluster->arg, d->node, c, verdicts[v], q->path);
+    d->done[v].by_disk = s->by_disk;
+    str_copy(d->done[v].path, sizeof(d->done[v].path), s->path);
+    if (rule->done <= TOLD_MAX && cluster->cb.struck)
+        cluster->cb.struck(cluster->arg, d->node, s);
 }
+
+/* ---- by calls ---- */
 
 bool node_disk_call(struct node *n, const struct watched_call *c) {
     struct node_disk *d = n->faulty;
-    const struct disk_rule *rule = NULL;
     struct disk_call_paths paths;
     struct disk_request q;
-    if (!d || !d->rules_n || !disk_call_read(c, &paths, &q))
+    if (!d || !d->rules_n || disk_link_is_wanted(n->cluster) || !disk_call_read(c, &paths, &q))
         return false;
-    enum disk_verdict v = disk_rules_decide(d->rules, d->rules_n, &q, &rule);
-    if (v == DISK_PASSES)
+    struct disk_ruling r = disk_rules_decide(d->rules, d->rules_n, &q);
+    if (r.verdict == DISK_PASSES)
         return false;
-    if (v == DISK_FAILS) {
-        if (call_watch_answer(n->watch, c->id, -rule->error) != 0)
+    if (r.verdict == DISK_FAILS) {
+        if (call_watch_answer(n->watch, c->id, -r.rule->error) != 0)
             return true; /* who called has gone */
     } else {
-        wait(d, c, rule, v == DISK_STICKS);
+        wait(d, c, r.rule, r.verdict == DISK_STICKS);
     }
-    note(d, v, rule, c, &q);
+    const struct disk_strike s = {.verdict = disk_verdict_names[r.verdict],
+                                  .does = disk_does_text(q.does),
+                                  .path = q.path,
+                                  .pid = c->pid,
+                                  .error = r.verdict == DISK_FAILS ? r.rule->error : 0};
+    note(d, r.verdict, (const struct disk_rule_state *)(const void *)r.rule, &s);
     return true;
 }
+
+/* ---- by the disk ---- */
+
+static struct disk_rule_state *rule_of(struct node_disk *d, int64_t id) {
+    for (size_t i = 0; d && i < d->rules_n; i++)
+        if (d->rules[i].rule.id == id)
+            return &d->rules[i];
+    return NULL;
+}
+
+/* A part of what was to be written, on a disk that is full then, is a failure like the rest. */
+void node_disk_struck(struct cluster *c, const struct json *m) {
+    struct node *n = cluster_node(c, json_get_string(m, "node", ""));
+    struct disk_rule_state *rule = n ? rule_of(n->faulty, json_get_i64(m, "rule", 0)) : NULL;
+    int64_t v = json_get_i64(m, "verdict", 0);
+    if (!rule || v <= DISK_PASSES || v >= DISK_VERDICTS_N)
+        return;
+    const struct disk_strike s = {.by_disk = true,
+                                  .verdict = disk_verdict_names[v],
+                                  .does = disk_does_text((unsigned)json_get_i64(m, "does", 0)),
+                                  .path = json_get_string(m, "path", ""),
+                                  .pid = (int)json_get_i64(m, "pid", 0),
+                                  .error = (int)json_get_i64(m, "errno", 0)};
+    rule->done++;
+    note(n->faulty, v == DISK_CUTS && rule->rule.room >= 0 ? DISK_FAILS : (enum disk_verdict)v,
+         rule, &s);
+}
+
+static void forget_rule(struct node_disk *d, int64_t id) {
+    struct disk_rule_state *s = rule_of(d, id);
+    size_t i = s ? (size_t)(s - d->rules) : d->rules_n;
+    if (s)
+        memmove(s, s + 1, (--d->rules_n - i) * sizeof(*s));
+}
+
+static enum node_place place_of(const struct node *n, const struct disk_rule *r) {
+    return str_eq(r->root, n->disk) ? NODE_DISK : NODE_SHARED;
+}
+
+int node_disk_again(struct node *n, struct err *err) {
+    struct node_disk *d = n->faulty;
+    int r = 0;
+    for (size_t i = 0; d && r == 0 && disk_link_is_wanted(n->cluster) && i < d->rules_n; i++)
+        r = disk_link_rule(n, &d->rules[i].rule, place_of(n, &d->rules[i].rule), true, err);
+    return r;
+}
+
+/* A node that is off has no disks: they get it when it is on. */
+static int tell_disk(struct node *n, const struct disk_rule *rule, bool on, struct err *err) {
+    if (!disk_link_is_wanted(n->cluster) || n->state == NODE_OFF)
+        return 0;
+    return disk_link_rule(n, rule, place_of(n, rule), on, err);
+}
+
+/* ---- both ---- */
 
 struct disk_done node_disk_done(const struct node *n, enum disk_verdict v) {
     return n->faulty ? n->faulty->done[v] : (struct disk_done){0};
@@ -127,14 +190,18 @@ int node_disk_rule(struct node *n, const struct disk_rule *rule, enum node_place
         return err_say(err, -EBUSY, "%s: an earlier fault does the same to its disk",
                        n->plan->name);
     if (on) {
+        r.id = ++d->rules_made;
         mem_push(d->rules, d->rules_n) = (struct disk_rule_state){.rule = r};
+        return tell_disk(n, &r, true, err);
+    }
+    if (i == d->rules_n)
         return 0;
-    }
-    if (i < d->rules_n) {
-        memmove(&d->rules[i], &d->rules[i + 1], (--d->rules_n - i) * sizeof(*d->rules));
-        let_go(d, 0, &r);
-    }
-    return 0;
+    r.id = d->rules[i].rule.id;
+    int code = tell_disk(n, &r, false, err);
+    disk_link_hear(n->cluster); /* as long as the rule is known */
+    forget_rule(d, r.id);
+    let_go(d, 0, &r);
+    return code;
 }
 
 void node_disk_forget(struct node *n) {

@@ -100,7 +100,9 @@ struct wire_link {
 struct disk_link {
     struct process process; /* pid 0: never started, or ended */
     int control;
-    struct loop_source *on_end;
+    struct loop_source *on_end, *on_message, *on_queue;
+    struct message *queue; /* that came while an answer was waited for */
+    size_t queue_n;
 };
 
 struct cluster {
@@ -178,6 +180,10 @@ int node_disk_rule(struct node *n, const struct disk_rule *rule, enum node_place
                    struct err *err);
 /* True: a fault decides about this call, and it has been dealt with. */
 bool node_disk_call(struct node *n, const struct watched_call *c);
+/* What the disk has told of a rule of ours (disk_keeper.h). */
+void node_disk_struck(struct cluster *c, const struct json *m);
+/* The rules that are in force, for the disks of a new life. */
+int node_disk_again(struct node *n, struct err *err);
 void node_disk_forget(struct node *n); /* who waits has gone */
 void node_disk_free(struct node *n);
 
@@ -197,6 +203,12 @@ void node_limits_beat(struct cluster *c);
 bool disk_link_is_wanted(const struct cluster *c);
 int disk_link_mount(struct node *n, int ret_mounts[2], struct err *err);
 int disk_link_off(struct node *n, struct err *err);
+int disk_link_rule(struct node *n, const struct disk_rule *rule, enum node_place place, bool on,
+                   struct err *err);
+/* What the disks have told while an answer was waited for. */
+void disk_link_hear(struct cluster *c);
+/* It is about to be killed: whoever waits for a rule goes on. */
+void disk_link_let_go(struct node *n);
 void disk_link_end(struct cluster *c);
 
 struct partition {

@@ -66,8 +66,8 @@
  *             worker-exit {node, pid, code|signal|unknown:true}   t: when its pidfd woke; the line
  *             may come later, behind lines with a later t, when the status took its time
  *             store-start {node, pid}   store-exit {node, pid, code|signal}
- *             disk-call {node, pid, verdict: failed|slowed|stuck, path}   a fault on a disk has struck
- *             this call, the first of each fault
+ *             disk-call {node, pid, verdict: failed|slowed|stuck, path, op, error, by: calls}   a fault
+ *             on a disk has struck this call, one of its first
  *             fault-evidence {id, n, what}   leftovers {node, processes:[{pid,name}], ports:[n..],
  *             shm:[path..], cgroups:[path..]}   counted inside the node after its agent ended
  *             given {node, pid, env:{NAME: mark}, cwd, fds:[[number, what]..], umask, blocked:
@@ -105,7 +105,9 @@
  *             on, by plane, and the bytes of all of it; the others: what an impairment did to
  *             frames on that way)
  *
- *   disk      checkpoints {round, dir, newest, complete:[{step, round, path, model?}], damaged:
+ *   disk      disk-call {node, pid, verdict: failed|slowed|stuck|shortened|late, path, op, error,
+ *             by: disk}   the same, told by a disk of ours; pid 0: pages of a mapping
+ *             checkpoints {round, dir, newest, complete:[{step, round, path, model?}], damaged:
  *             [{path, why}], drafts?, error?}   read when the last worker of `round` has ended (round 0:
  *             before the first); model: SHA-256 of the weights that lie there, of ranktrain's
  *             format; drafts: so many other names there say that they are unfinished; error:

@@ -14,7 +14,9 @@
 #define FIELDS(...) ((const struct history_field[]){__VA_ARGS__, {0}})
 #define NODE        MUST("node", TEXT)
 #define WHO         NODE, MUST("pid", INT)
-#define FAULT       MUST("id", TEXT), F("n", INT)
+#define STRUCK                                                                                     \
+    WHO, F("verdict", TEXT), F("path", TEXT), F("op", TEXT), F("error", TEXT), F("by", TEXT)
+#define FAULT MUST("id", TEXT), F("n", INT)
 /* What an impairment did to frames, by their receiver: faults/mechanism/impairment.h. */
 #define DONE_TO                                                                                    \
     F("delayed_to", MAP), F("lost_to", MAP), F("duplicated_to", MAP), F("reordered_to", MAP),      \
@@ -103,7 +105,7 @@ const struct history_kind history_kinds[] = {
             F("error", TEXT), F("took_ns", INT))},
     {SOURCE_KERNEL, "disk-call",
      "a fault on a disk has struck a system call: failed, slowed or stuck; the first of each fault",
-     FIELDS(WHO, F("verdict", TEXT), F("path", TEXT))},
+     FIELDS(STRUCK)},
     {SOURCE_KERNEL, "fault-evidence", "a fault was felt",
      FIELDS(FAULT, F("what", TEXT), F("by", TEXT), F("count", INT), F("address", INT),
             F("before", INT), F("after", INT), F("monotonic_ns", INT), F("boottime_ns", INT),
@@ -158,13 +160,17 @@ const struct history_kind history_kinds[] = {
      "what lies in the directory when `round` has ended, the last one counts",
      FIELDS(MUST("round", INT), F("dir", TEXT), F("newest", INT), ONE("complete", LIST),
             F("damaged", LIST), F("drafts", INT), ONE("error", TEXT))},
+    {SOURCE_DISK, "disk-call",
+     "a disk of ours has had an operation fail, wait or be made in part, as a fault has it; the "
+     "first of each fault",
+     FIELDS(STRUCK)},
     {SOURCE_DISK, "worker-file", "what a worker's output, or its error file, is when somebody ends",
      FIELDS(WHO, MUST("what", TEXT), MUST("when", TEXT), F("path", TEXT), MUST("bytes", INT),
             MUST("mark", TEXT), MUST("linked", BOOL))},
     {SOURCE_DISK, "fault-evidence",
      "what a store or a disk keeps is not what it was, as we have read it",
      FIELDS(FAULT, F("what", TEXT), F("before", INT), F("after", INT), F("slowest_ns", INT),
-            F("path", TEXT), F("was", TEXT), F("is", TEXT))},
+            F("path", TEXT), F("was", TEXT), F("is", TEXT), F("count", INT), F("by", TEXT))},
 
     {SOURCE_PROBE, "fault-evidence", "what programs were told of the time",
      FIELDS(FAULT, F("what", TEXT), F("program", TEXT), F("told", INT), F("ahead_least", INT),

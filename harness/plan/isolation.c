@@ -27,7 +27,7 @@ static int check_faults(const struct plan *p, struct err *err) {
     for (size_t i = 0; i < p->entries_n; i++) {
         const struct timeline_entry *a = p->entries[i].entry;
         const struct fault *f = p->entries[i].fault;
-        if (f && fault_needs_check(fault_course(f, &p->entries[i].args).needs, &why) != 0)
+        if (f && fault_needs_check(plan_entry_needs(p, &p->entries[i]), &why) != 0)
             return err_say(err, -ENOTSUP, "%s, with nodes that are processes: %s",
                            entry_text(a, f->name, a->fault_place, text), why.msg);
     }
@@ -54,7 +54,8 @@ static int check_disk(const struct plan *p, int (*check)(unsigned needs, struct 
     struct err why;
     if (p->scenario->cluster.disk == DISK_SPEC_KEPT || check(FAULT_NEEDS_DISK, &why) == 0)
         return 0;
-    return err_say(err, -ENOTSUP, "cluster.disk: losing: %s", why.msg);
+    return err_say(err, -ENOTSUP, "cluster.disk: %s: %s",
+                   disk_spec_names[p->scenario->cluster.disk], why.msg);
 }
 
 static int use_processes(struct plan *p, struct err *err) {
@@ -88,7 +89,7 @@ static int check_namespaces(const struct plan *p, struct err *err) {
     for (size_t i = 0; i < p->entries_n; i++) {
         const struct timeline_entry *a = p->entries[i].entry;
         const struct fault *f = p->entries[i].fault;
-        if (f && fault_needs_check_namespaces(f->needs, &why) != 0)
+        if (f && fault_needs_check_namespaces(plan_entry_needs(p, &p->entries[i]), &why) != 0)
             return err_say(err, -ENOTSUP, "%s: %s", entry_text(a, f->name, a->fault_place, text),
                            why.msg);
     }

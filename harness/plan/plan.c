@@ -48,10 +48,25 @@ const struct plan_node *plan_find_node(const struct plan *p, const char *name) {
     return NULL;
 }
 
+bool plan_has_disks(const struct plan *p) {
+    bool has = p->scenario->cluster.disk != DISK_SPEC_KEPT;
+    for (size_t i = 0; i < p->entries_n && !has; i++) {
+        const struct fault *f = p->entries[i].fault;
+        has = f && fault_course(f, &p->entries[i].args).needs & FAULT_NEEDS_DISK;
+    }
+    return has;
+}
+
+unsigned plan_entry_needs(const struct plan *p, const struct planned_entry *a) {
+    unsigned needs = fault_course(a->fault, &a->args).needs;
+    bool moves = a->fault->watches && needs & FAULT_NEEDS_CALLS && plan_has_disks(p);
+    return moves ? (needs & ~(unsigned)FAULT_NEEDS_CALLS) | FAULT_NEEDS_DISK : needs;
+}
+
 unsigned plan_needs(const struct plan *p) {
-    unsigned needs = p->scenario->cluster.disk == DISK_SPEC_LOSING ? FAULT_NEEDS_DISK : 0;
+    unsigned needs = plan_has_disks(p) ? FAULT_NEEDS_DISK : 0;
     for (size_t i = 0; i < p->entries_n; i++)
-        needs |= p->entries[i].fault ? p->entries[i].fault->needs : 0;
+        needs |= p->entries[i].fault ? plan_entry_needs(p, &p->entries[i]) : 0;
     return needs;
 }
 

@@ -107,8 +107,12 @@ void plan_check_entries(const struct scenario *s, struct diagnostics *d);
 const char *plan_node_host(const struct plan_node *n);
 const char *plan_node_listen(const struct plan_node *n);
 const struct plan_node *plan_find_node(const struct plan *p, const char *name);
-/* FAULT_NEEDS_* of all faults of its timeline. */
+/* FAULT_NEEDS_* of all faults of its timeline, and of the cluster; and of one fault of it, which acts on the
+ * disks of nodes themselves where these are ours. */
 unsigned plan_needs(const struct plan *p);
+unsigned plan_entry_needs(const struct plan *p, const struct planned_entry *a);
+/* The disks of its nodes are ours (faults/mechanism/disk/): asked for, or needed by a fault. */
+bool plan_has_disks(const struct plan *p);
 /* A cloud takes a node away in it. */
 bool plan_has_cloud(const struct plan *p);
 /* It is there for the store, or its agent serves it. */

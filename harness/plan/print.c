@@ -239,7 +239,7 @@ static void put_entry(const struct plan *p, const struct planned_entry *pa, stru
     if (groups.len)
         buf_printf(out, "      groups  %s, of the nodes that are on at the beginning\n",
                    buf_str(&groups));
-    unsigned needs = fault_course(pa->fault, &pa->args).needs;
+    unsigned needs = plan_entry_needs(p, pa);
     if (needs)
         buf_printf(out, "      needs   %s\n", fault_needs_text(needs));
     buf_printf(out, "      undo    %s", pa->fault->undo ? pa->fault->undo : "nothing to undo");

@@ -211,13 +211,17 @@ static bool on_asked(void *arg, const struct store_request *r) {
     return timeline_asked(arg, r);
 }
 
-static void on_struck(void *arg, struct node *n, const struct watched_call *c, const char *verdict,
-                      const char *path) {
-    struct json_writer *w = engine_record(arg, SOURCE_KERNEL, "disk-call");
+static void on_struck(void *arg, struct node *n, const struct disk_strike *s) {
+    struct json_writer *w =
+        engine_record(arg, s->by_disk ? SOURCE_DISK : SOURCE_KERNEL, "disk-call");
     json_put_string(w, "node", node_plan(n)->name);
-    json_put_i64(w, "pid", c->pid);
-    json_put_string(w, "verdict", verdict);
-    json_put_string(w, "path", path);
+    json_put_i64(w, "pid", s->pid);
+    json_put_string(w, "verdict", s->verdict);
+    json_put_string(w, "path", s->path);
+    json_put_string(w, "op", s->does);
+    if (s->error)
+        json_put_string(w, "error", disk_error_name(s->error));
+    json_put_string(w, "by", s->by_disk ? "disk" : "calls");
     engine_recorded(arg);
 }
 

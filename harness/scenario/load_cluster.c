@@ -21,7 +21,7 @@ static void read_store(struct reader *r, const struct key *k, const struct yaml 
 }
 
 const char *const isolation_names[] = {"auto", "namespaces", "processes", NULL};
-const char *const disk_spec_names[] = {"kept", "losing", NULL};
+const char *const disk_spec_names[] = {"kept", "losing", "served", NULL};
 
 /* One node of the rack'th rack, from 1. */
 static void put_in_rack(struct reader *r, const struct yaml *n, int rack, int *rack_of, int nodes) {
@@ -113,15 +113,16 @@ const struct section section_cluster = {
          "processes.",
          "isolation: processes", reader_enum, AT(isolation), .choices = isolation_names,
          .form = "auto | namespaces | processes"},
-        {"disk", "kept or losing", "kept",
+        {"disk", "kept, losing or served", "kept",
          "What {disk} and {shared} hold after a node went off, by whatever fault. kept: all that "
          "was "
          "written. losing: of its {disk} what was synced, as after a loss of power: bytes that no "
          "fsync of their file came after and names that no fsync at all came after are lost; of "
          "{shared} the bytes that it had not synced, as its cache goes with it. They lie on a disk "
-         "of ours then (FUSE).",
+         "of ours then (FUSE). served: all that was written, on a disk of ours, so that faults on "
+         "disks act on it and not on system calls.",
          "disk: losing", reader_enum, AT(disk), .choices = disk_spec_names,
-         .form = "kept | losing"},
+         .form = "kept | losing | served"},
         {"privileged", "true or false", "false",
          "The job keeps all rights of whoever starts the harness: as root every capability, "
          "devices and the host's /etc, /usr, /proc and /sys to write to, where it otherwise has "

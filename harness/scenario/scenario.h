@@ -34,7 +34,7 @@ enum isolation { ISOLATION_AUTO, ISOLATION_NAMESPACES, ISOLATION_PROCESSES, ISOL
 extern const char *const isolation_names[ISOLATION_N + 1]; /* NULL-ended */
 
 /* What the directories of nodes forget when a node goes off. */
-enum disk_spec { DISK_SPEC_KEPT, DISK_SPEC_LOSING, DISK_SPEC_N };
+enum disk_spec { DISK_SPEC_KEPT, DISK_SPEC_LOSING, DISK_SPEC_SERVED, DISK_SPEC_N };
 extern const char *const disk_spec_names[DISK_SPEC_N + 1]; /* NULL-ended */
 
 struct cluster_spec {

@@ -115,7 +115,8 @@ static const char saved[] =
 static const char *does(const struct fault *f) {
     if (shows_by(f, EVIDENCE(file_changed)))
         return " --fails";
-    if (shows_by(f, EVIDENCE(disk_failed) | EVIDENCE(disk_slowed) | EVIDENCE(disk_stuck)))
+    if (shows_by(f, EVIDENCE(disk_failed) | EVIDENCE(disk_slowed) | EVIDENCE(disk_stuck) |
+                        EVIDENCE(disk_shortened)))
         return " --saves={shared}/ckpt";
     return "";
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What programs do to a disk fails, is full, is slow or hangs while a fault lasts, as the kernel says of each call, and is as before
-# when it is over, on nodes of both kinds; where nobody touches the disk, the verdict is open.
+# What programs do to a disk fails, is full, is slow or hangs while a fault lasts, as the kernel says of each call, or a disk of ours of
+# each operation, and is as before when it is over, on nodes of both kinds; where nobody touches the disk, the verdict is open.
 # deadline: 120 s
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -23,8 +23,9 @@ told in-force readonly
 told recovered readonly
 mv d/old d/newer && mkdir e && echo moved
 told in-force full
-echo 123456789 >d/a && ! echo 123456789 >d/b && echo 1234 >d/c && echo that-was-full
+echo 123456789 >d/a && ! echo 123456789 >d/b && rm d/b && echo 1234 >d/c && ! echo 1234 >>d/c && echo that-was-full
 told recovered full
+rm -f d/b
 echo 123456789 >d/b && echo room
 told in-force slow
 sync d/a && echo that-was-slow
@@ -36,9 +37,35 @@ told evidence stuck
 kill -0 $! && echo that-hangs
 told recovered stuck
 wait $! && echo done
+[ $3 = kept ] && exit
+told in-force short
+$4 write d/part 100
+told recovered short
+$4 write d/part 100
+exec 5>d/open && echo 1234567 >d/mapped && mkfifo hung && echo opened
+told in-force remount
+echo x >&5 || echo open-file-refused
+chmod 600 d/a || echo chmod-refused
+$4 map d/mapped
+cat d/a
+told recovered remount
+$4 map d/mapped && echo mapped-again
+told in-force pages
+$4 map d/mapped
+$4 direct d/direct
+told recovered pages
+$4 direct d/direct
+told in-force hangs
+bash -c 'trap : USR1; echo $$ >hung; read -r x <d/a' &
+read -r pid <hung
+told evidence hangs
+kill -USR1 $pid; kill -KILL $pid; wait $pid; echo killed-by-$(($? - 128))
+told recovered hangs
+echo all-done
 END
+for disk in kept served; do
 {
-    printf 'cluster: {nodes: 1}\njob:\n  rdzv_conf: %s\n  run: [bash, %s, "{out}", "{shared}"]\ntimeline:\n' "$patient_map" "$dir/job.sh"
+    printf 'cluster: {nodes: 1, disk: %s}\njob:\n  rdzv_conf: %s\n  run: [bash, %s, "{out}", "{shared}", %s, %s]\ntimeline:\n' $disk "$patient_map" "$dir/job.sh" $disk "$(realpath "$OUT/tests/live/spawn_writer")"
     while read -r id log over fault with; do
         echo "  - {id: $id, when: {log: /^$log\$/}, fault: disk-$fault, with: {$with}, on: n0}"
         echo "  - {when: {after: $id, log: /^$over\$/}, heal: $id}"
@@ -49,19 +76,41 @@ full moved that-was-full full bytes: 15, path: "{shared}/d/*", error: EDQUOT
 slow room that-was-slow slow delay: 50ms, op: fsync
 stuck again that-hangs stuck op: fsync, path: "{shared}/d/[a]"
 END
+    [ $disk = kept ] || cat <<'END'
+  - {id: short, when: {log: /^done$/}, fault: disk-short, with: {bytes: 10, path: "{shared}/d/part"}, on: n0}
+  - {when: {after: short, log: '/part: 10$/'}, heal: short}
+  - {id: remount, when: {log: /^opened$/}, fault: disk-readonly, on: n0}
+  - {when: {after: remount, log: /^1234/}, heal: remount}
+  - {id: pages, when: {log: /^mapped-again$/}, fault: disk-error, with: {op: write}, on: n0}
+  - {when: {after: pages, log: '/^direct d.direct: E/'}, heal: pages}
+  - {id: hangs, when: {log: '/^direct d.direct: 4096/'}, fault: disk-stuck, with: {op: read/open, path: "{shared}/d/a"}, on: n0}
+  - {when: {after: hangs, log: /^killed/}, heal: hangs}
+END
     echo 'limits: {total: 60s}'
-} >"$dir/job.yaml"
-for isolation in namespaces processes; do
-    runs "a disk, $isolation" 0 "$dir/job.yaml" --isolation $isolation
+} >"$dir/$disk.yaml"
+done
+for run in 'kept namespaces' 'kept processes' 'served namespaces'; do
+    read -r disk isolation <<<"$run"
+    by=calls from=kernel at='[^"]*/shared/'
+    [ $disk = kept ] || by=disk from=disk at=
+    runs "a disk, $run" 0 "$dir/$disk.yaml" --isolation $isolation
     for id in error readonly full slow stuck; do
-        recorded "a disk, $isolation" '"source":"kernel","kind":"fault-evidence","id":"'$id'".*"count":[0-9]+,"path":"[^"]*/shared'
-        recorded "a disk, $isolation" '"kind":"fault-recovered","id":"'$id'","n":1}'
+        recorded "a disk, $run" '"source":"kernel","kind":"fault-evidence","id":"'$id'".*"count":[0-9]+,"path":"'"$at"'[^"]*","by":"'$by'"'
+        recorded "a disk, $run" '"kind":"fault-recovered","id":"'$id'","n":1}'
     done
-    recorded "a disk, $isolation" '"kind":"disk-call","node":"n0","pid":[0-9]+,"verdict":"failed","path":"[^"]*/shared/d/third"'
+    recorded "a disk, $run" '"source":"'$from'","kind":"disk-call","node":"n0","pid":[0-9]+,"verdict":"failed","path":"'"$at"'d/third","op":"write","error":"EIO","by":"'$by'"'
     cat "$dir"/out/*/logs/n0/*/* "$dir"/out/*/logs/n0/* 2>/dev/null >"$dir/said"
     for line in that-failed that-was-refused moved that-was-full room that-was-slow that-hangs done 'Input/output error' 'Read-only file system' 'Disk quota exceeded'; do
-        said "a disk, $isolation" "$line"
+        said "a disk, $run" "$line"
     done
+done
+# What system calls do not show: parts of a write, pages, files that are open already; and who hangs there can be killed.
+recorded 'a full disk' '"verdict":"shortened","path":"d/b","op":"write","by":"disk"'
+recorded 'pages' '"pid":0,"verdict":"failed","path":"d/mapped","op":"write","error":"EIO"'
+recorded 'a short write' '"source":"disk","kind":"fault-evidence","id":"short".*"count":1,"path":"d/part"'
+for line in 'd/part: 10 ' 'd/part: 100 ' open-file-refused chmod-refused 'map d/mapped: EROFS' 'map d/mapped: 0' 'map d/mapped: EIO' \
+    'direct d/direct: EIO' killed-by-9 all-done; do
+    said 'a disk of ours' "$line"
 done
 
 # Nobody does to the disk what they are about.
@@ -72,14 +121,14 @@ grep -qm 1 '"kind":"fault-recovered","id":"stuck"' < <(tail -n +1 -f $1/history.
 END
 {
     printf 'cluster: {nodes: 1}\njob:\n  rdzv_conf: %s\n  run: [bash, %s, "{out}"]\ntimeline:\n' "$patient_map" "$dir/idle.sh"
-    for fault in error full slow stuck; do
+    for fault in error full readonly short slow stuck; do
         echo "  - {id: $fault, when: {log: /begun/}, fault: disk-$fault, with: {path: \"{disk}/**\"}, on: n0, for: 100ms}"
     done
     echo 'limits: {total: 60s}'
 } >"$dir/idle.yaml"
 runs 'a disk that nobody touches' 2 "$dir/idle.yaml"
-for fault in error full slow stuck; do
-    recorded 'a disk that nobody touches' '"kind":"fault-unfelt","id":"'$fault'".*no program of the node has done to the disk what was to'
+for fault in error full readonly short slow stuck; do
+    recorded 'a disk that nobody touches' '"kind":"fault-unfelt","id":"'$fault'".*no program of the node has (done to the disk what was to|given the disk more)'
 done
 
 # Bad input.

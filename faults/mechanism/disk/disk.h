@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "faults/mechanism/disk_rules.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +24,21 @@ enum disk_losing {
     DISK_LOSES_BYTES, /* bytes alone, of that node: as of a file system on the network */
 };
 
+/* What a rule has done to an operation, and the kernel has taken. */
+struct disk_struck {
+    const char *node;
+    int64_t rule; /* its id */
+    enum disk_verdict verdict;
+    unsigned does;
+    int pid; /* whose it was, as the host numbers it; 0: the kernel's own, as of pages of a mapping */
+    int error;        /* of DISK_FAILS: the errno */
+    const char *path; /* in the directory */
+};
+
 struct disk_options {
+    /* Called by any thread, with nothing locked; what it is told is its own only meanwhile. */
+    void (*struck)(void *arg, const struct disk_struck *s);
+    void *arg;
     const char *record; /* NULL: none */
     uint64_t max_bytes; /* of the record; 0: as disk_recorder_open has it */
     enum disk_losing losing;
@@ -46,6 +61,12 @@ int disk_mount(struct disk *d, const char *node, int *ret_mount, size_t *ret_slo
 int disk_power_off(struct disk *d, size_t slot, struct err *err);
 /* The mount is over, and nothing is lost. */
 void disk_forget(struct disk *d, size_t slot);
+/* What is done through this mount gets what the rule says, from the next operation on; or as before
+ * again: who waits for the rule of that id goes on, and all that it has struck has been told. */
+void disk_rule_add(struct disk *d, size_t slot, const struct disk_rule *rule);
+void disk_rule_drop(struct disk *d, size_t slot, int64_t id);
+/* All rules of the mount, as it is about to be over: whoever waits gets EIO. */
+void disk_let_go(struct disk *d, size_t slot);
 /* Something that the job told: into the record (DISK_MARK). */
 void disk_mark(struct disk *d, const char *node, int pid, const char *what);
 

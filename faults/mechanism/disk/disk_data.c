@@ -75,13 +75,15 @@ void disk_write(struct disk_call *c) {
     struct disk_file *f = disk_file_of(c, c->in->nodeid);
     const char *bytes = (const char *)(in + 1);
     uint64_t offset = in->offset;
+    size_t size = c->cut ? c->cut : in->size;
     int r = !f || c->arg_len - sizeof(*in) < in->size ? -EIO : 0;
     if (r == 0 && in->flags & O_APPEND && !(in->write_flags & FUSE_WRITE_CACHE))
         r = size_of((int)in->fh, &offset);
     if (r == 0)
-        r = disk_loss_change(&c->disk->loss, c->mount->slot, f, offset, in->size);
-    ssize_t n = r ? r : pwrite((int)in->fh, bytes, in->size, (off_t)offset);
+        r = disk_loss_change(&c->disk->loss, c->mount->slot, f, offset, size);
+    ssize_t n = r ? r : pwrite((int)in->fh, bytes, size, (off_t)offset);
     if (n < 0) {
+        c->cut = 0;
         disk_answer_error(c, r ? r : -errno);
         return;
     }
@@ -179,9 +181,11 @@ void disk_statfs(struct disk_call *c) {
         disk_answer_error(c, -errno);
         return;
     }
+    int64_t room = disk_rules_room(c->mount->rules, c->mount->rules_n);
+    uint64_t free = room < 0 ? UINT64_MAX : (uint64_t)room / st.f_frsize;
     struct fuse_statfs_out out = {.st = {.blocks = st.f_blocks,
-                                         .bfree = st.f_bfree,
-                                         .bavail = st.f_bavail,
+                                         .bfree = free < st.f_bfree ? free : st.f_bfree,
+                                         .bavail = free < st.f_bavail ? free : st.f_bavail,
                                          .files = st.f_files,
                                          .ffree = st.f_ffree,
                                          .bsize = (uint32_t)st.f_bsize,

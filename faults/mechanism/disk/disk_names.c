@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/sys/file.h"
+#include "faults/mechanism/disk/disk_faults.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -207,8 +208,11 @@ static void remove_entry(struct disk_call *c, bool directory) {
         disk_answer_error(c, -errno);
         return;
     }
+    int64_t held = disk_faults_held(c, f);
     int r = disk_loss_remove(&c->disk->loss, parent, c->name, f);
     if (r == 0) {
+        disk_faults_freed(
+            c, disk_tree_entry(&c->disk->tree, parent->number, c->name, &c->disk->path), held);
         disk_note_entry(c,
                         (struct disk_operation){.deed = directory ? DISK_RMDIR : DISK_UNLINK,
                                                 .directory = directory,
@@ -275,10 +279,13 @@ static void rename_entry(struct disk_call *c, uint64_t to_parent, const char *fr
         disk_answer_error(c, flags & RENAME_NOREPLACE ? -EEXIST : 0);
         return;
     }
+    int64_t held = disk_faults_held(c, r.other);
     struct disk_move move = {r.from_parent, r.to_parent, r.from, r.to, r.other, flags};
     int code = disk_loss_rename(&c->disk->loss, &move);
     if (code == 0)
         rename_done(c, &r);
+    if (code == 0 && !(flags & RENAME_EXCHANGE))
+        disk_faults_freed(c, disk_tree_entry(&c->disk->tree, to_parent, r.to, &c->disk->to), held);
     if (r.other)
         disk_tree_tidy(&c->disk->tree, r.other);
     disk_answer_error(c, code);
@@ -322,13 +329,17 @@ static struct timespec time_of(uint32_t valid, uint32_t set, uint32_t now, uint6
 }
 
 static int set_size(struct disk_call *c, struct disk_file *f, const struct fuse_setattr_in *in) {
+    struct stat before = {0};
     int r = disk_loss_change(&c->disk->loss, c->mount->slot, f, in->size, UINT64_MAX - in->size);
     if (r)
         return r;
+    fstat(f->fd, &before);
     r = in->valid & FATTR_FH ? ftruncate((int)in->fh, (off_t)in->size)
                              : truncate(disk_way_of(f).path, (off_t)in->size);
     if (r != 0)
         return -errno;
+    disk_faults_freed(c, disk_tree_path(&c->disk->tree, f, &c->disk->path),
+                      before.st_size - (int64_t)in->size);
     f->changes++;
     disk_note(c, (struct disk_operation){.deed = DISK_TRUNCATE, .offset = in->size}, f);
     return 0;

@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
+#include "faults/mechanism/disk/disk_faults.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -19,18 +20,19 @@ enum { REQUEST_MAX = DISK_WRITE_MAX + 8192, REPLY_MAX = DISK_WRITE_MAX };
 
 /* ---- answers ---- */
 
-static int answer(const struct disk_call *c, int code, const void *data, size_t len) {
+static int answer(struct disk_call *c, int code, const void *data, size_t len) {
     struct fuse_out_header out = {
         .len = (uint32_t)(sizeof(out) + len), .error = code, .unique = c->in->unique};
     struct iovec v[] = {{&out, sizeof(out)}, {(void *)(uintptr_t)data, len}};
-    return writev(c->mount->fd, v, len ? 2 : 1) < 0 ? -errno : 0;
+    c->taken = writev(c->mount->fd, v, len ? 2 : 1) >= 0;
+    return c->taken ? 0 : -errno;
 }
 
-int disk_answer(const struct disk_call *c, const void *data, size_t len) {
+int disk_answer(struct disk_call *c, const void *data, size_t len) {
     return answer(c, 0, data, len);
 }
 
-int disk_answer_error(const struct disk_call *c, int code) {
+int disk_answer_error(struct disk_call *c, int code) {
     return answer(c, code, NULL, 0);
 }
 
@@ -116,6 +118,10 @@ static const struct disk_caller *caller_of(struct disk *d, int thread) {
         known->rank = rank_in(known->proc);
     }
     return known;
+}
+
+int disk_process_of(struct disk *d, int thread) {
+    return caller_of(d, thread)->pid;
 }
 
 static void note(struct disk_call *c, struct disk_operation *o) {
@@ -208,6 +214,11 @@ static void destroy(struct disk_call *c) {
     disk_answer_error(c, 0);
 }
 
+static void interrupt(struct disk_call *c) {
+    const struct fuse_interrupt_in *in = c->arg;
+    disk_faults_interrupt(c->disk, in->unique);
+}
+
 /* size: of what comes before the name, or all. free: runs outside of the lock. */
 static const struct opcode {
     disk_deal *deal;
@@ -243,6 +254,7 @@ static const struct opcode {
     [FUSE_RELEASEDIR] = {disk_release, sizeof(struct fuse_release_in), false, false},
     [FUSE_FSYNCDIR] = {disk_fsync, sizeof(struct fuse_fsync_in), false, true},
     [FUSE_CREATE] = {disk_create, sizeof(struct fuse_create_in), true, false},
+    [FUSE_INTERRUPT] = {interrupt, sizeof(struct fuse_interrupt_in), false, false},
     [FUSE_DESTROY] = {destroy, 0, false, false},
     [FUSE_BATCH_FORGET] = {forget_many, sizeof(struct fuse_batch_forget_in), false, false},
     [FUSE_FALLOCATE] = {disk_fallocate, sizeof(struct fuse_fallocate_in), false, false},
@@ -255,7 +267,7 @@ static bool takes_no_answer(uint32_t opcode) {
     return opcode == FUSE_FORGET || opcode == FUSE_BATCH_FORGET || opcode == FUSE_INTERRUPT;
 }
 
-static void deal(struct disk_call *c) {
+void disk_deal_with(struct disk_call *c) {
     const struct opcode *o =
         c->in->opcode < sizeof(opcodes) / sizeof(*opcodes) ? &opcodes[c->in->opcode] : NULL;
     if (!o || !o->deal || c->arg_len < o->size) {
@@ -264,6 +276,11 @@ static void deal(struct disk_call *c) {
         return;
     }
     c->name = o->named ? (const char *)c->arg + o->size : NULL;
+    struct disk_blow blow;
+    blow.verdict = DISK_PASSES;
+    if (__atomic_load_n(&c->mount->rules_n, __ATOMIC_RELAXED) && !c->ruled &&
+        disk_faults_strike(c, &blow))
+        return;
     if (!o->free)
         pthread_mutex_lock(&c->disk->lock);
     if (c->mount->dead && !takes_no_answer(c->in->opcode))
@@ -272,18 +289,28 @@ static void deal(struct disk_call *c) {
         o->deal(c);
     if (!o->free)
         pthread_mutex_unlock(&c->disk->lock);
+    disk_faults_tell(c, &blow);
+}
+
+struct disk_call disk_call_of(struct disk_mount *m, const char *request, size_t n, char *reply) {
+    return (struct disk_call){.mount = m,
+                              .disk = m->disk,
+                              .in = (const void *)request,
+                              .arg = request + sizeof(struct fuse_in_header),
+                              .arg_len = n - sizeof(struct fuse_in_header),
+                              .reply = reply};
 }
 
 /* ---- threads ---- */
 
 static void *serve(void *arg);
 
-static bool more_threads(struct disk_mount *m) {
+bool disk_thread(void *(*body)(void *), void *arg) {
     sigset_t all, before;
     pthread_t thread;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int r = pthread_create(&thread, NULL, serve, m);
+    int r = pthread_create(&thread, NULL, body, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (r == 0)
         pthread_detach(thread);
@@ -300,7 +327,7 @@ static void count_idle(struct disk_mount *m, int change) {
         m->idle++;
     }
     pthread_mutex_unlock(&m->disk->threads_lock);
-    if (more && !more_threads(m)) {
+    if (more && !disk_thread(serve, m)) {
         pthread_mutex_lock(&m->disk->threads_lock);
         m->threads--;
         m->idle--;
@@ -319,13 +346,8 @@ static void *serve(void *arg) {
         if (n < (ssize_t)sizeof(struct fuse_in_header)) /* ENODEV: unmounted */
             break;
         count_idle(m, -1);
-        struct disk_call c = {.mount = m,
-                              .disk = m->disk,
-                              .in = (const void *)request,
-                              .arg = request + sizeof(struct fuse_in_header),
-                              .arg_len = (size_t)n - sizeof(struct fuse_in_header),
-                              .reply = reply};
-        deal(&c);
+        struct disk_call c = disk_call_of(m, request, (size_t)n, reply);
+        disk_deal_with(&c);
         count_idle(m, 1);
     }
     free(request);
@@ -357,7 +379,7 @@ int disk_mount(struct disk *d, const char *node, int *ret_mount, size_t *ret_slo
     struct disk_mount *m = mem_new(struct disk_mount);
     *m = (struct disk_mount){
         .disk = d, .slot = slot, .fd = port.fd, .node = mem_strdup(node), .threads = 1, .idle = 1};
-    if (!more_threads(m)) {
+    if (!disk_thread(serve, m)) {
         free(m->node);
         free(m);
         fuse_port_close(&port);
@@ -375,6 +397,7 @@ int disk_mount(struct disk *d, const char *node, int *ret_mount, size_t *ret_slo
 static void end_mount(struct disk *d, size_t slot) {
     struct disk_mount *m = d->mounts[slot];
     m->dead = true;
+    pthread_cond_broadcast(&d->parked_changed);
     while (m->opened_n)
         disk_drop_fd(m, m->opened[0]);
     for (uint64_t i = DISK_ROOT; i < d->tree.numbers; i++) {
@@ -415,6 +438,9 @@ int disk_open(struct disk **ret, const char *dir, const struct disk_options *o, 
     struct disk *d = mem_new(struct disk);
     pthread_mutex_init(&d->lock, NULL);
     pthread_mutex_init(&d->threads_lock, NULL);
+    disk_faults_begin(d);
+    d->struck = o->struck;
+    d->arg = o->arg;
     d->root = geteuid() == 0;
     d->backing = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int r = d->backing < 0 || fstat(d->backing, &st) != 0
@@ -446,6 +472,7 @@ int disk_close(struct disk *d, struct err *err) {
     for (size_t i = 0; i < DISK_MOUNTS_MAX; i++)
         if (d->mounts[i])
             d->mounts[i]->dead = true;
+    pthread_cond_broadcast(&d->parked_changed);
     pthread_mutex_unlock(&d->lock);
     return r;
 }

@@ -27,6 +27,8 @@ struct disk_mount {
     unsigned threads, idle;
     int *opened; /* descriptors that the mount holds */
     size_t opened_n;
+    struct disk_rule_state *rules;
+    size_t rules_n;
 };
 
 struct disk {
@@ -40,6 +42,11 @@ struct disk {
     struct disk_caller callers[DISK_CALLERS];
     struct buf path, to;
     bool root; /* we may give files away */
+    void (*struck)(void *arg, const struct disk_struck *s);
+    void *arg;
+    struct list parked; /* requests that wait: disk_faults.h */
+    pthread_cond_t parked_changed;
+    unsigned telling; /* operations that were struck, of which nobody has been told yet */
 };
 
 /* One request of the kernel's. */
@@ -51,14 +58,23 @@ struct disk_call {
     size_t arg_len;
     const char *name; /* the first text behind arg, where there is one */
     char *reply;      /* room for DISK_WRITE_MAX bytes */
+    bool ruled;       /* it has waited as a rule has it, or is none of those that rules are about */
+    size_t cut;       /* of a write only so many bytes; 0: all */
+    bool taken;       /* the kernel has taken the answer */
 };
 
 /* An operation: answers by one of the below. */
 typedef void disk_deal(struct disk_call *c);
 
 /* Returns 0, or -ENOENT where the kernel did not take it: nobody waits for it any more. */
-int disk_answer(const struct disk_call *c, const void *data, size_t len);
-int disk_answer_error(const struct disk_call *c, int code); /* a -errno, or 0 */
+int disk_answer(struct disk_call *c, const void *data, size_t len);
+int disk_answer_error(struct disk_call *c, int code); /* a -errno, or 0 */
+
+/* What the kernel has asked in `request` of n bytes; dealt with here, and answered. */
+struct disk_call disk_call_of(struct disk_mount *m, const char *request, size_t n, char *reply);
+void disk_deal_with(struct disk_call *c);
+/* Starts one that nobody waits for. */
+bool disk_thread(void *(*body)(void *), void *arg);
 
 struct disk_file *disk_file_of(const struct disk_call *c, uint64_t number); /* NULL: none */
 /* /proc/self/fd/N of the file, by which calls reach it that take no O_PATH. */
@@ -68,6 +84,8 @@ struct disk_way {
 struct disk_way disk_way_of(const struct disk_file *f);
 int disk_attr(const struct disk_file *f, struct fuse_attr *ret);
 
+/* Under the lock: the process of a thread; 0: of none. */
+int disk_process_of(struct disk *d, int thread);
 /* Under the lock: tells the record; of the file by its path, or of the entry. */
 void disk_note(struct disk_call *c, struct disk_operation o, const struct disk_file *f);
 void disk_note_entry(struct disk_call *c, struct disk_operation o, uint64_t parent,

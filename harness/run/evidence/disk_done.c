@@ -15,4 +15,5 @@ void disk_seen_put(const struct run_entry *a, const struct disk_seen *s, enum di
     struct disk_done done = node_disk_done(a->bound[0].node, v);
     json_put_i64(w, "count", done.count - s->before);
     json_put_string(w, "path", done.path);
+    json_put_string(w, "by", done.by_disk ? "disk" : "calls");
 }

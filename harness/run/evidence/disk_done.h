@@ -1,5 +1,5 @@
-/* disk_done: a kind of evidence that is a count of operations which the kernel has handed to us, and
- * has ended, or kept waiting, as we said. */
+/* disk_done: a kind of evidence that is a count of operations which the kernel has handed to us, as
+ * system calls or as the server of a disk, and has ended, or kept waiting, as we said. */
 #pragma once
 
 #include "harness/run/evidence/evidence.h"
@@ -13,7 +13,8 @@ bool disk_seen_felt(struct bound *b, const struct disk_seen *s, enum disk_verdic
 void disk_seen_put(const struct run_entry *a, const struct disk_seen *s, enum disk_verdict v,
                    struct json_writer *w);
 
-#define EVIDENCE_IS_DISK(name, verdict, says, says_not)                                            \
+/* ours: only a disk of ours does that, and says so. */
+#define EVIDENCE_IS_DISK(name, verdict, ours, says, says_not)                                      \
     static void *begin(struct run_entry *a, struct bound *b) {                                     \
         return disk_seen_begin(a, b, verdict);                                                     \
     }                                                                                              \
@@ -26,6 +27,7 @@ void disk_seen_put(const struct run_entry *a, const struct disk_seen *s, enum di
     const struct evidence evidence_##name = {                                                      \
         .what = says,                                                                              \
         .absent = says_not,                                                                        \
+        .by_disk = ours,                                                                           \
         .unannounced = true,                                                                       \
         .begin = begin,                                                                            \
         .felt = felt,                                                                              \

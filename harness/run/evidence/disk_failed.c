@@ -1,5 +1,6 @@
-/* The kernel's word, of each system call that it handed to us. */
+/* The kernel's word, of each system call that it handed to us, or each operation on a disk of ours. */
 #include "harness/run/evidence/disk_done.h"
 
-EVIDENCE_IS_DISK(disk_failed, DISK_FAILS, "an operation on the disk has come back with the error",
+EVIDENCE_IS_DISK(disk_failed, DISK_FAILS, false,
+                 "an operation on the disk has come back with the error",
                  "no program of the node has done to the disk what was to fail");
