@@ -18,8 +18,7 @@ static bool is_backed(const struct finding *f) {
     return false;
 }
 
-/* What is asked of every run of it, whatever is drawn by the seed. */
-static void hash_scenario(const struct scenario *s, char ret[65]) {
+void coverage_hash(const struct scenario *s, char ret[65]) {
     struct scenario one = *s;
     struct buf text = {0};
     struct sha256 sum;
@@ -124,7 +123,7 @@ int coverage_take(const struct coverage_spec *s, struct verdict *v, struct err *
     char hash[65];
     if (v->exit_code == EXIT_BROKEN || v->exit_code == EXIT_INTERRUPTED)
         return 0;
-    hash_scenario(s->scenario, hash);
+    coverage_hash(s->scenario, hash);
     const struct json *before = read_cached(&a, s->file);
     const char *since = before ? json_get_string(before, "dir", "") : "";
     size_t n = before ? mark(v, json_get(before, "answered"), since) : 0;

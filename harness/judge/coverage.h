@@ -29,3 +29,6 @@ void coverage_recall(const struct folder *run, struct verdict *v);
 /* How many checks the newest run that was compared with this record has lost; 0: none, or there is
  * no record. */
 size_t coverage_lost(const char *file);
+
+/* Of what is asked of every run of it, whatever is drawn by the seed. */
+void coverage_hash(const struct scenario *s, char ret[65]);

@@ -3,6 +3,7 @@
 #include "base/sys/file.h"
 #include "harness/judge/coverage.h"
 #include "harness/judge/own_checks.h"
+#include "harness/judge/paces.h"
 
 #include "base/printable.h"
 
@@ -75,8 +76,10 @@ static void judge(struct recording *r, int history, const struct recording_sourc
     struct trial t = {.scenario = r->scenario, .history = &r->history, .rounds = &r->rounds};
     verdict_judge(&r->verdict, &t);
     own_checks_judge(&r->verdict, r->scenario, &r->history, history, folder, from->programs);
-    if (folder)
+    if (folder) {
         coverage_recall(folder, &r->verdict);
+        paces_recall(folder, &r->verdict);
+    }
     r->run = (struct recorded_run){.dir = r->dir,
                                    .folder = folder,
                                    .scenario = r->scenario,

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "harness/judge/coverage.h"
 #include "harness/judge/own_checks.h"
+#include "harness/judge/paces.h"
 
 #include "base/str.h"
 #include "base/sys/file.h"
@@ -130,6 +131,20 @@ static FILE *stage_of(const struct suite_options *o) {
     return str_eq(o->format, "terminal") ? stdout : stderr;
 }
 
+static void take_paces(struct outcome_of_run *o, const struct scenario *s,
+                       const struct suite_options *options) {
+    ARENA_FINI struct arena a = {0};
+    struct paces_spec spec = {.file = arena_printf(&a, "%s.paces", options->coverage),
+                              .scenario = s,
+                              .history = &o->history,
+                              .rounds = &o->rounds,
+                              .run = &o->dir,
+                              .renew = options->fresh};
+    struct err err = {0};
+    if (paces_take(&spec, &o->verdict, &err) < 0)
+        fprintf(stderr, "rankquake run: how long recoveries took is not kept: %s\n", err.msg);
+}
+
 /* A cache that cannot be written costs the comparison, not the run. */
 static void take_coverage(struct outcome_of_run *o, const struct scenario *s,
                           const struct suite_options *options) {
@@ -138,6 +153,7 @@ static void take_coverage(struct outcome_of_run *o, const struct scenario *s,
     struct err err = {0};
     if (coverage_take(&spec, &o->verdict, &err) < 0)
         fprintf(stderr, "rankquake run: which checks were answered is not kept: %s\n", err.msg);
+    take_paces(o, s, options);
 }
 
 static int execute(struct outcome_of_run *o, const struct run_spec *given,
