@@ -2,6 +2,7 @@
 #include "harness/judge/checks/training/ledger.h"
 
 #include "base/str.h"
+#include "faults/effect.h"
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/sorted.h"
 
@@ -230,16 +231,34 @@ struct lost_work_sum {
     int times, nothing; /* nothing: the last round that began from nothing; 0: none did */
     int64_t steps, ns;
     struct lost_work_loss unclear;
+    const char *unsaved; /* who was asked to leave, and what was lost all the same; NULL: nobody */
 };
+
+/* Who is asked to leave has time to save, so that it costs nothing: more than the step that was on
+ * its way is told. */
+static const char *unsaved(const struct trial *t, const struct lost_work_loss *l) {
+    int64_t steps = l->made - l->from;
+    for (size_t i = 0; steps > 1 && !l->nothing && i < t->incidents->n; i++) {
+        const struct incident *in = t->incidents->v[i];
+        if (in->in_force && incident_has(in, EFFECT_ASKS_TO_LEAVE) && in->targets_n && in->round &&
+            in->round->number == l->round - 1)
+            return arena_printf(t->arena,
+                                "; %.40s was asked to leave in round %d, and nobody saved "
+                                "its last %lld steps",
+                                in->targets[0].name, in->round->number, (long long)steps);
+    }
+    return NULL;
+}
 
 static bool pass_sum(struct finding *f, const struct lost_work_sum *sum) {
     char nothing[80] = "";
-    f->loud = sum->nothing;
+    f->loud = sum->nothing || sum->unsaved;
     if (sum->nothing)
         snprintf(nothing, sizeof(nothing), "; round %d began from nothing", sum->nothing);
-    return finding_pass(f, "%lld step%s made again in %d resume%s, %.2f s of work%s",
+    return finding_pass(f, "%lld step%s made again in %d resume%s, %.2f s of work%s%s",
                         (long long)sum->steps, sum->steps == 1 ? "" : "s", sum->times,
-                        sum->times == 1 ? "" : "s", (double)sum->ns / 1e9, nothing);
+                        sum->times == 1 ? "" : "s", (double)sum->ns / 1e9, nothing,
+                        sum->unsaved ? sum->unsaved : "");
 }
 
 static bool judge_ledger(const struct trial *t, struct finding *f, struct lost_work_reading *read) {
@@ -255,6 +274,7 @@ static bool judge_ledger(const struct trial *t, struct finding *f, struct lost_w
         if (too_much(t, f, &one) || more_than_asked(t, f, &one))
             return false;
         sum.times++;
+        sum.unsaved = sum.unsaved ? sum.unsaved : unsaved(t, &one);
         sum.nothing = one.nothing ? one.round : sum.nothing;
         sum.steps += one.made > one.from ? one.made - one.from : 0;
         sum.ns += one.ns;
@@ -281,7 +301,8 @@ const struct check check_lost_work = {
         "unless a fault on the disk was in force since the round before began. "
         "A round that says nothing of resuming went on behind the step before the first that it "
         "tells; if that is the job's first, and it comes as far as the control run, it began from "
-        "nothing. "
+        "nothing. Where an agent was asked to leave and more than one step was made again, nobody "
+        "has saved in the time that was given for it: that is told below the headline. "
         "expect.lost_work allows less, in steps (or epochs, where the job counts those) or time.",
     .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,
