@@ -221,7 +221,7 @@ demo: deps
 test: deps
 	+$(Q)$(ALL_CORES) all test-programs
 	$(Q)BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) ci/test
-test-programs: $(TESTS) $(SPAWNEES) $(FAKE_GPU) $(FAKE_NVML)
+test-programs: $(TESTS) $(SPAWNEES) $(FAKE_GPU) $(FAKE_NVML) fuzz-programs
 soak bench: all test-programs
 	$(Q)BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) ci/$@
 mutants: all
