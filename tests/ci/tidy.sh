@@ -4,10 +4,12 @@
 set -eu
 copy=$TMPDIR/copy
 mkdir "$copy"
-cp -R Makefile VERSION .clang-format agent ci "$copy"
-for room in base faults harness reports scenarios; do
-    [ ! -d $room ] || cp -R $room "$copy"
+# Of the objects that are judged only what is planted is compiled: the others are those of this tree, where they are newer.
+cp -Rp Makefile VERSION .clang-format agent base ci "$copy"
+for room in base agent/core agent/legacy; do
+    [ ! -d build/release/$room ] || { mkdir -p "$copy/build/release/$room" && cp -p build/release/$room/*.[od] "$copy/build/release/$room"; }
 done
+[ ! -f build/release/.flags ] || cp -p build/release/.flags "$copy/build/release"
 cd "$copy"
 mkdir -p agent/core base agent/crowd/{full,throng}/m faults harness/judge/checks
 
