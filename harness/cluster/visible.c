@@ -39,7 +39,8 @@ static void add_word(struct texts *p, const char *word) {
 }
 
 static void add_environment(struct texts *p) {
-    static const char *const directories[] = {"HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME"};
+    static const char *const directories[] = {"HOME", "XDG_CACHE_HOME", "VIRTUAL_ENV",
+                                              "CONDA_PREFIX", "PYTHONHOME"};
     static const char *const lists[] = {"PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LD_PRELOAD"};
     for (size_t i = 0; i < sizeof(directories) / sizeof(*directories); i++)
         add(p, getenv(directories[i]));

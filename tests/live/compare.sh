@@ -8,7 +8,7 @@ rq=$(realpath "$BIN/rankquake") rankrun=$(realpath "$BIN/rankrun")
 cd "$(dirname "$0")/../.." || exit 1
 dir=$TMPDIR/compare
 mkdir -p "$dir/bad" || exit 1
-export XDG_CACHE_HOME=$dir/cache
+export XDG_CACHE_HOME=$TMPDIR/cache
 wrong=0
 fail() {
     echo "$*"

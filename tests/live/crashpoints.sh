@@ -8,7 +8,7 @@ dir=$TMPDIR/crashpoints
 mkdir "$dir" && cp -R "$(realpath "$BIN")" "$dir/bin" && cp "$OUT/tests/harness/crash/spawn_saver" "$dir/saver" || exit 1
 chmod a+x "$TMPDIR" && chmod -R a+rX "$dir" || exit 1
 . tests/live/says.bash
-export NO_COLOR=1 XDG_CACHE_HOME=$dir/cache
+export NO_COLOR=1 XDG_CACHE_HOME=$TMPDIR/cache
 rq=$dir/bin/rankquake
 mkdir -m 1777 "$dir/desk" && cd "$dir/desk" || exit 1
 mounts=$(wc -l </proc/self/mounts)

@@ -5,7 +5,7 @@
 set -u
 rq=$(realpath "$BIN/rankquake")
 dir=$TMPDIR/etcd
-export XDG_CACHE_HOME=$dir/cache
+export XDG_CACHE_HOME=$TMPDIR/cache
 mkdir -p "$dir" && cd "$dir" || exit 1
 bad=0
 if ! command -v etcd >/dev/null; then

@@ -9,7 +9,7 @@ rq=$BIN/rankquake
 dir=$TMPDIR/gpus
 mkdir -p "$dir/dev"
 RANKQUAKE_NVML=$(realpath "$OUT/tests/fakes/nvml/libnvidia-ml.so.1")
-export RANKQUAKE_NVML RANKQUAKE_FAKE_NVML=$dir/nvml RANKQUAKE_DEV=$dir/dev XDG_CACHE_HOME=$dir/cache NO_COLOR=1
+export RANKQUAKE_NVML RANKQUAKE_FAKE_NVML=$dir/nvml RANKQUAKE_DEV=$dir/dev XDG_CACHE_HOME=$TMPDIR/cache NO_COLOR=1
 unset CUDA_VISIBLE_DEVICES
 [ -e "$RANKQUAKE_NVML" ] || { echo "$RANKQUAKE_NVML is not built: make test-programs"; exit 1; }
 bad=0

@@ -5,7 +5,7 @@
 set -u
 dir=$TMPDIR/hostile
 mkdir -p "$dir"
-export XDG_CACHE_HOME=$dir/cache
+export XDG_CACHE_HOME=$TMPDIR/cache
 . tests/live/says.bash
 untouched() { # untouched WHAT
     [ "$(cat "$dir/home/mine")" = mine ] || fail "$1: a file outside was written to"

@@ -13,7 +13,7 @@ dir=$TMPDIR/nccl
 fakes=$(realpath "$OUT/tests/fakes")
 mkdir -p "$dir/dev"
 export RANKTRAIN_CUDA=$fakes/ranktrain_cuda.so NCCL_LIB=$fakes/libnccl.so.2
-export XDG_CACHE_HOME=$dir/cache NO_COLOR=1
+export XDG_CACHE_HOME=$TMPDIR/cache NO_COLOR=1
 unset CUDA_VISIBLE_DEVICES RANKTRAIN_FAKE_CUDA RANKTRAIN_FAKE_NCCL NCCL_SOCKET_IFNAME NCCL_HOSTID
 [ -e "$NCCL_LIB" ] || { echo "$NCCL_LIB is not built: make test-programs"; exit 1; }
 # Few images, for the kernels run on the CPU: 600 to train on, 60 to test.

@@ -10,7 +10,7 @@ if [ "$(id -u)" = 0 ]; then
     command -v setpriv >/dev/null || { echo 'setpriv is missing, by which root becomes somebody else'; exit 77; }
     as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 fi
-export XDG_CACHE_HOME=$dir/cache
+chmod -R a+rwX "$XDG_CACHE_HOME" # it is of $TMPDIR: runs.bash
 cp -R "$BIN" "$dir/bin" && mkdir "$dir/desk" && chmod a+x "$TMPDIR" && chmod -R a+rwX "$dir" || exit 1
 BIN=$dir/bin
 

@@ -7,7 +7,7 @@ rq=$(realpath "$BIN/rankquake")
 cd "$(dirname "$0")/../.." || exit 1
 dir=$TMPDIR/pytorch
 mkdir -p "$dir/none" "$dir/bin" || exit 1
-export XDG_CACHE_HOME=$dir/cache
+export XDG_CACHE_HOME=$TMPDIR/cache
 
 # Wherever this is, a Python that has nothing.
 printf '#!/bin/sh\necho no\n' >"$dir/none/python3"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Launchers of the user's own: a template that starts rankrun itself, one that starts a worker by hand, and
-# those that never start one, each of which is told what is wrong with it. Nothing is left running.
+# those that never start one, each of which is told what is wrong with it. Nothing is left running. Jobs see the caller's cache.
 # deadline: 180 s
 set -u
 rq=$(realpath "$BIN/rankquake") bin=$(realpath "$BIN")
 dir=$TMPDIR/template
-export XDG_CACHE_HOME=$dir/cache
+export XDG_CACHE_HOME=$TMPDIR/cache
 mkdir -p "$dir" && cd "$dir" || exit 1
 nap=4$$ # seconds: who sleeps so long is of this script
 bad=0
@@ -45,7 +45,7 @@ says 'a template restarts by rules of its own'
 cat >s.yaml <<'END'
 scenario: by-hand
 cluster: {nodes: 2}
-job: {run: [sh, -c, 'echo I am $RANK of $WORLD_SIZE; sleep 1']}
+job: {run: [sh, -c, 'test -d "$XDG_CACHE_HOME/rankquake/control" && echo I am $RANK of $WORLD_SIZE; sleep 1']}
 END
 run 'a worker in a shell' 0 "sh -c 'export RANK={node} WORLD_SIZE={nodes}; {worker}'"
 [ "$(cat out/by-hand*/logs/n?/agent.log | sort)" = $'I am 0 of 2\nI am 1 of 2' ] || {
@@ -67,7 +67,7 @@ says 'env RANK={node} WORLD_SIZE={nodes} {worker}'
 cat >s.yaml <<'END'
 scenario: by-hand
 cluster: {nodes: 2}
-job: {run: [sh, -c, 'echo I am $RANK of $WORLD_SIZE; sleep 1']}
+job: {run: [sh, -c, 'test -d "$XDG_CACHE_HOME/rankquake/control" && echo I am $RANK of $WORLD_SIZE; sleep 1']}
 END
 run 'exits at once' 3 "sh -c 'echo out of order; exit 7' {worker}"
 says 'ended 7 and had started none'

@@ -6,7 +6,7 @@ set -u
 rq=$(cd "$BIN" && pwd)/rankquake
 dir=$TMPDIR/try
 mkdir "$dir" && cd "$dir" || exit 1
-export XDG_CACHE_HOME=$dir/cache
+export XDG_CACHE_HOME=$TMPDIR/cache
 bad=0
 fail() {
     echo "$*"
