@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The suite: every scenario of scenarios/smoke.yaml passes, and four control runs serve all of them: as an ordinary user
-# where root runs this and may become one. As root each of them is played by wrong_expectations.sh, which judges it with
-# what it expects as well.
+# where root runs this and may become one. As root each of them is played by tests/soak/wrong-expectations.sh, which judges it
+# with what it expects as well.
 # deadline: 480 s
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Wrong expectations of every scenario, those too that scripts of tests/live run.
+# Wrong expectations of every scenario.
 # deadline: 3600 s
 export EVERY=1
 exec bash "$(dirname "$0")/../live/wrong_expectations.sh"
