@@ -15,10 +15,14 @@ explained() { # explained NAME PATTERN
     "$rq" explain "$1" >"$dir/said" 2>&1 || fail "explain $1: exit $?: $(cat "$dir/said")"
     grep -q -- "$2" "$dir/said" || fail "explain $1 does not say $2: $(cat "$dir/said")"
 }
+linted() { # linted WHAT FILE...
+    "$rq" lint "${@:2}" >"$dir/said" 2>&1 || fail "the examples of $1: $(cat "$dir/said")"
+}
 names() { "$rq" list "$1" | sed -n 's/^\([a-z][a-z_-]*\) .*/\1/p'; }
 
 faults=$(names faults)
 [ "$(wc -w <<<"$faults")" -ge 5 ] || fail "only these faults: $faults"
+examples=()
 for fault in $faults; do
     explained "$fault" "^$fault: "
     example=$(sed -n 's/^ *example: //p' "$dir/said")
@@ -31,8 +35,10 @@ job: {nnodes: "2:4", workers_per_node: 2, run: [ranktrain, --steps=120]}
 timeline:
   - $example
 END
-    "$rq" lint "$dir/$fault.yaml" >"$dir/said" 2>&1 || fail "the example of $fault: $(cat "$dir/said")"
+    examples+=("$dir/$fault.yaml")
 done
+linted faults "${examples[@]}"
+examples=()
 for check in $(names checks); do
     explained "$check" "^$check: "
     # A key may have the same name, and is explained before it.
@@ -47,19 +53,25 @@ timeline:
 probe: {served: {cmd: [curl, -sf, 'http://n0:8080/health'], on: n0}}
 $example
 END
-        "$rq" lint "$dir/$check.yaml" >"$dir/said" 2>&1 || fail "the example of $check: $(cat "$dir/said")"
+        examples+=("$dir/$check.yaml")
         ;;
-    'rankquake run '*) "$rq" lint "${example#rankquake run }" >"$dir/said" 2>&1 || fail "the example of $check: $(cat "$dir/said")" ;;
+    'rankquake run '*)
+        read -ra words <<<"${example#rankquake run }"
+        if [ ${#words[@]} = 1 ]; then examples+=("${words[@]}"); else linted "$check" "${words[@]}"; fi
+        ;;
     *) fail "$check has no example" ;;
     esac
 done
+mapfile -t examples < <(printf '%s\n' "${examples[@]}" | sort -u)
+[ ${#examples[@]} -ge 10 ] || fail "only these examples of checks: ${examples[*]}"
+linted checks "${examples[@]}"
 
 sections='cluster job checkpoint observe when random replay expect log limits repeat scenario'
 for section in $sections; do
     explained "$section" "^$section: "
     keys=$(sed -n 's/^  \([a-z_]*\)   *.*/\1/p' "$dir/said")
     [ -n "$keys" ] || fail "$section has no keys"
-    for key in $keys; do explained "$section.$key" "^$section.$key: "; done
+    explained "$section.${keys##*$'\n'}" "^$section.${keys##*$'\n'}: " # all of them: tests/harness/verbs/test_explain
 done
 
 for preset in hf-trainer lightning tqdm; do explained $preset "  step: '"; done
