@@ -2,7 +2,7 @@
 #
 #   make            build the programs into build/bin          (release, -O2)
 #   make demo       install what is missing, build, run the tour
-#   make test       install what is missing, build, run every test (10 minutes at most)
+#   make test       install what is missing, build, run every test (12 minutes at most)
 #   make soak       the long tests: scenarios repeated, the harness killed, PyTorch
 #   make fuzz       schedules for the simulator, what others send, histories, scenarios and records, fuzzed by AFL++ (FUZZ_S=600 seconds each)
 #   make mutants    bugs planted into launcher, job and harness: which a scenario sees, and the score
