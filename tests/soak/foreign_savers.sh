@@ -23,7 +23,7 @@ cell() { # cell DEATH: hard failures / silent divergences / lost work of the las
 what() { # what [-v]: the first reason that is, or is not, one of power loss
     sed -n 's/^ *what *//p' "$dir/said" | grep ${1-} -e 'after power loss' | head -n 1 | tr '|' '/'
 }
-row() { # row NAME PUBLISHED WANTED COMMAND...: PUBLISHED: what ckpt-chaos says of it; WANTED: the exit code
+row() { # row NAME PUBLISHED WANTED COMMAND...: what ckpt-chaos has published of it; WANTED: the exit code
     local rc name=$1 published=$2 wanted=$3
     shift 3
     [[ $name =~ ${ROWS:-.} ]] || return 0
@@ -34,7 +34,7 @@ row() { # row NAME PUBLISHED WANTED COMMAND...: PUBLISHED: what ckpt-chaos says 
     [ $rc = "$wanted" ] || { echo "$name: exit $rc, not $wanted"; cat "$dir/said"; bad=1; }
     run=$(sed -n 's,/report.html$,,p' "$dir/said" | tail -n 1)
     [ -e "$run/trials.jsonl" ] || return
-    echo "| $name | $(cell process) | $(cell power) | $(what -v) | $(what) | $published |" >>"$rows"
+    echo "| $name | $states | $(cell process) | $(cell power) | $(what -v) | $(what) | $published |" >>"$rows"
     grep -F "that one rank dies alone" "$dir/said"
 }
 real() { # real NAME WANTED COMMAND...: of FOREIGN
@@ -73,13 +73,13 @@ section() {
     cat <<EOT
 ## Savers of others
 
-Made by \`STATES=$states tests/soak/foreign_savers.sh\` at ${COMMIT:-$(git describe --always 2>/dev/null)}, with Debian 12's PyTorch 1.13 (\`tests/harness/crash/savers.py\`: three
-saves of a small model, of which the last two are tried): the $states most telling states of each, so a larger bound shows more. In a
-cell: hard failures / silent divergences / lost work, of so many ways. *ckpt-chaos*: what version 0.1.1 has published of its own script
+Made by \`STATES=$states FOREIGN=DIR tests/soak/foreign_savers.sh\` at ${COMMIT:-$(git describe --always 2>/dev/null)}, with Debian 12's PyTorch 1.13 (\`tests/harness/crash/savers.py\`: three
+saves of a small model, of which the last two are tried): the most telling states of each, as many as said, so a larger bound shows more. In
+a cell: hard failures / silent divergences / lost work, of so many ways. *ckpt-chaos*: what version 0.1.1 has published of its own script
 of this shape (its torch 2.14, on Windows).
 
-| saver | process | power | when a process dies | only when power is lost | ckpt-chaos |
-|---|---|---|---|---|---|
+| saver | states | process | power | when a process dies | only when power is lost | ckpt-chaos |
+|---|---|---|---|---|---|---|
 EOT
     cat "$rows"
     cat <<'EOT'

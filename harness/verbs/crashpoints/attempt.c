@@ -57,9 +57,20 @@ static void read_line(const struct crashing *c, struct output_reading *r, const 
             read_value(r, c->observed[i].kind, &v[0]);
 }
 
+/* Its last lines, without those that only point to something in the line above, as Python does. */
+static void take_last(struct resumption *o, char *rest) {
+    size_t at = 0;
+    char *line;
+    *o->why = '\0';
+    while (rest && (line = strsep(&rest, "\n")) && at + 1 < sizeof(o->why))
+        if (line[strspn(line, " ^~")])
+            at += (size_t)snprintf(o->why + at, sizeof(o->why) - at, "%s%s", at ? "\n" : "", line);
+}
+
 static void read_output(const struct crashing *c, int output, struct resumption *o) {
     BUF_FINI struct buf text = {0};
     BUF_FINI struct buf last = {0};
+    ARENA_FINI struct arena mine = {0};
     struct output_reading r = {.o = o, .resume = -1, .first = -1};
     lseek(output, 0, SEEK_SET); /* it was the job's, too */
     if (file_read_fd(output, OUTPUT_MAX, &text, NULL) != 0)
@@ -71,7 +82,7 @@ static void read_output(const struct crashing *c, int output, struct resumption 
     o->disagree = r.disagree;
     str_copy(o->model, sizeof(o->model), r.model);
     if (file_read_last(output, LAST_LINES, sizeof(o->why) - 1, &last, NULL) == 0)
-        str_copy(o->why, sizeof(o->why), buf_str(&last));
+        take_last(o, arena_strdup(&mine, buf_str(&last)));
 }
 
 void attempt_read(const struct crashing *c, const struct stage_end *end, int output,
