@@ -377,20 +377,30 @@ static size_t came_to(const struct crash_states *s, const struct crash_way *way)
     return end;
 }
 
-void crash_words_look(struct crash_states *s, const struct crash_way *way, struct buf *out) {
+/* What is not as it was at a point; false: all is. */
+static bool put_look(struct crash_states *s, const struct crash_way *way, size_t point,
+                     struct buf *out) {
     struct crash_search *x = s->search;
     struct scene is, should, before;
-    bool process = way->death == CRASH_PROCESS;
-    struct crash_way whole = {.point = way->others_go_on ? came_to(s, way)
-                                       : process         ? whole_behind(&x->ask, way->point)
-                                                         : way->point};
+    struct crash_way whole = {.point = point};
     struct crash_way first = {.point = x->ask.from};
     look_at(x, way, &is);
     look_at(x, &whole, &should);
     look_at(x, &first, &before);
-    if (!put_contents(x, &is, &should, &before, out) && !put_names(&is, &should, out))
-        buf_puts(out, "all is there");
+    bool put = put_contents(x, &is, &should, &before, out) || put_names(&is, &should, out);
     scene_fini(&is);
     scene_fini(&should);
     scene_fini(&before);
+    return put;
+}
+
+/* Of a job that tells no saves these are parted by its pauses, which may be in the middle of one. */
+void crash_words_look(struct crash_states *s, const struct crash_way *way, struct buf *out) {
+    const struct crash_ask *ask = &s->search->ask;
+    bool process = way->death == CRASH_PROCESS;
+    size_t point = way->others_go_on ? came_to(s, way)
+                   : process         ? whole_behind(ask, way->point)
+                                     : way->point;
+    if (!put_look(s, way, point, out) && (!process || !put_look(s, way, ask->to, out)))
+        buf_puts(out, "all is there");
 }

@@ -94,7 +94,8 @@ EOT
   when there is a checkpoint. It does not say from which step it goes on, so lost work is not seen.
 - torch.distributed.checkpoint is `torch.distributed._shard.checkpoint` in torch 1.13. Under Debian's own Python 3.11 it cannot be
   imported: line 70 of `sharded_tensor/metadata.py` has a dataclass as another's default, which wants a hash since 3.11. The job gives
-  it one, and changes nothing else. It resumes from the newest directory that has a `.metadata`, which is written last.
+  it one, and changes nothing else. It resumes from the newest directory that has a `.metadata`, which is written last. What is found
+  there is an fsync that comes before Python has written what it had buffered: `.metadata` gets its name with no bytes on the disk.
 EOT
 }
 section >"$dir/section"
