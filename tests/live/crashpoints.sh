@@ -76,14 +76,15 @@ grep -q 'it is there already' "$dir/said" || fail 'its last lines are not said'
 says 2 'the record is full' 'a record that is too large' "$rq" crashpoints --max-bytes 4096 --dir ckpt -- ../saver ckpt good
 
 # ---- killed in the middle ----
+nap=5$$ # seconds: who sleeps so long is of this script
 for kind in namespaces processes; do
-    "$rq" crashpoints --isolation $kind --out killed -- sh -c 'echo "$$ in $0" >"$0/x"; echo >&2; [ -e ../go ] || exec sleep 1000' '{dir}' >"$dir/said" 2>&1 &
+    "$rq" crashpoints --isolation $kind --out killed -- sh -c 'echo "$$ in $0" >"$0/x"; echo >&2; [ -e ../go ] || exec sleep "$1"' '{dir}' $nap >"$dir/said" 2>&1 &
     own=$!
     tail --pid=$own -n 0 -f /dev/null & wait_end=$!
     until pgrep -P "$own" >/dev/null; do :; done
     kill -9 $own
     wait $wait_end 2>/dev/null
-    timeout 20 bash -c 'while pgrep -f "[s]leep 1000" >/dev/null; do read -rt 0.05 <> <(:); done' || fail "killed, $kind: the job is left"
+    timeout 20 bash -c 'while pgrep -fx "sleep $0" >/dev/null; do read -rt 0.05 <> <(:); done' $nap || fail "killed, $kind: the job is left"
 done
 [ "$(wc -l </proc/self/mounts)" = "$mounts" ] || fail 'something is left mounted'
 exit $bad
