@@ -6,10 +6,9 @@
 #include "base/sys/namespace.h"
 #include "base/sys/proc_events.h"
 #include "base/sys/process.h"
+#include "faults/need.h"
 
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -141,16 +140,13 @@ const struct host_question host_question_kernel_stack = {
     .look = look_kernel_stack,
 };
 
+/* As a run asks before it begins. */
 static bool look_seccomp(struct question_result *r) {
-    struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    struct sock_fprog program = {.len = 1, .filter = &allow};
-    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    long fd =
-        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
-    if (fd >= 0)
-        return question_works(r, "a filter with a listener was installed");
-    return question_lacks(r, "in a container, --security-opt seccomp=unconfined",
-                          "seccomp with a listener: %s", strerror(errno));
+    struct err err = {0};
+    if (fault_needs_check_namespaces(FAULT_NEEDS_CALLS, &err) == 0)
+        return question_works(r, "a child was watched by a filter with a listener");
+    return question_lacks(r, "in a container, --security-opt seccomp=unconfined", "%.200s",
+                          err.msg);
 }
 
 const struct host_question host_question_seccomp = {

@@ -8,6 +8,7 @@
 #include "base/sys/namespace.h"
 #include "base/sys/netlink.h"
 #include "base/sys/packet_port.h"
+#include "faults/need.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -214,17 +215,17 @@ const struct host_question host_question_cgroup = {
     .look = look_cgroup,
 };
 
+/* As a run asks before it begins. */
 static bool look_fuse(struct question_result *r) {
-    int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-    if (fd >= 0)
-        return question_works(r, "/dev/fuse can be opened");
-    return question_lacks(r, "modprobe fuse; in a container --device /dev/fuse", "/dev/fuse: %s",
-                          strerror(errno));
+    struct err err = {0};
+    if (fault_needs_check_namespaces(FAULT_NEEDS_DISK, &err) == 0)
+        return question_works(r, "a disk of ours was mounted");
+    return question_lacks(r, "modprobe fuse; in a container --device /dev/fuse", "%.200s", err.msg);
 }
 
 const struct host_question host_question_fuse = {
     .name = "fuse",
-    .gives = "disks that lose what was not synced: cluster.disk, and crashpoints",
+    .gives = "disks of ours: cluster.disk, faults on them, and crashpoints",
     .need = FAULT_NEEDS_DISK,
     .look = look_fuse,
 };

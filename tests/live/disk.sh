@@ -106,6 +106,41 @@ for isolation in namespaces processes; do
 done
 as=(${users[1]:-})
 loses 'an ordinary user' "$desk/loses.yaml" namespaces
+# What such a disk itself lets fail; a damage to what lies on one that loses what was not synced.
+cat >"$desk/fails.yaml" <<'END'
+cluster: {nodes: 1, disk: losing}
+job:
+  max_restarts: 1
+  run:
+    - bash
+    - -c
+    - |
+      case {out} in */control) exit 0 ;; esac
+      cd {disk}
+      if [ -e kept ]; then cat kept; exit 0; fi
+      echo whole >kept; sync kept .
+      echo begun
+      grep -qm 1 '"kind":"fault-in-force","id":"fails"' < <(tail -n +1 -f {out}/history.jsonl)
+      sync kept || echo that-failed
+      exec tail -f /dev/null
+timeline:
+  - {id: fails, when: {log: /^begun/}, fault: disk-error, with: {op: fsync, path: "{disk}/*"}, on: n0}
+  - {when: {after: fails, log: /^that-failed/}, heal: fails}
+  - {id: cut, when: {after: fails, log: /^that-failed/}, fault: file-truncate, with: {path: "{disk}/kept"}, on: n0}
+  - {when: {after: cut}, fault: worker-kill, on: rank 0}
+limits: {total: 1m}
+END
+fails() { # fails WHAT ISOLATION
+    runs "$1" 0 "$desk/fails.yaml" --isolation "$2"
+    recorded "$1" '"source":"disk","kind":"disk-call","node":"n0","pid":[0-9]+,"verdict":"failed","path":"kept","op":"fsync","error":"EIO","by":"disk"'
+    recorded "$1" '"kind":"fault-evidence","id":"cut"'
+}
+chmod a+r "$desk/fails.yaml"
+fails 'an ordinary user: a disk that fails' namespaces
+own=("${as[@]}")
+as=()
+[ "$(id -u)" != 0 ] || fails 'processes: a disk that fails' processes
+as=("${own[@]}")
 timeout 60 "${as[@]}" "$BIN/rankquake" run "$desk/loses.yaml" --isolation processes --out "$dir/out" >"$dir/said" 2>&1
 rc=$?
 [ ${#as[@]} = 0 ] || { [ $rc = 4 ] && grep -q 'cluster.disk: losing: ' "$dir/said"; } ||
