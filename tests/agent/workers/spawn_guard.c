@@ -35,7 +35,7 @@ static void own_session(void) {
 }
 
 static void stop_with_grace(void) {
-    begin_ready("trap 'exit 42' TERM; echo; sleep 1000 & wait");
+    begin_ready("trap 'exit 42' TERM; sh -c 'echo; exec sleep 1000' & wait");
     start(2, false);
     wait_ready(2);
     guard_stop(seen.guard, SIGTERM, 60000);
