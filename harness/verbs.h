@@ -34,6 +34,7 @@
     X(schema)                                                                                      \
     X(shrink)                                                                                      \
     X(sim)                                                                                         \
+    X(start)                                                                                       \
     X(subject)                                                                                     \
     X(try)                                                                                         \
     X(wire)

@@ -136,16 +136,20 @@ static void put_full(struct disk_recorder *r) {
     r->full = true;
 }
 
-int disk_rank_in(int fd) {
+void disk_writer_in(int fd, struct disk_writer *ret) {
+    static const char of_rank[] = "RANK=", of_node[] = "RANKQUAKE_NODE=";
     BUF_FINI struct buf environment = {0};
     int64_t rank = -1;
+    *ret = (struct disk_writer){.rank = -1};
     if (fd < 0 || file_read_fd(fd, 4 << 20, &environment, NULL) != 0)
-        return -1;
+        return;
     const char *p = buf_str(&environment), *end = p + environment.len;
-    for (; p < end; p += strlen(p) + 1)
-        if (str_starts(p, "RANK=") && str_to_i64(p + strlen("RANK="), 0, INT32_MAX, &rank))
-            break;
-    return (int)rank;
+    for (; p < end; p += strlen(p) + 1) {
+        if (str_starts(p, of_rank) && str_to_i64(p + strlen(of_rank), 0, INT32_MAX, &rank))
+            ret->rank = (int)rank;
+        if (str_starts(p, of_node))
+            str_copy(ret->node, sizeof(ret->node), p + strlen(of_node));
+    }
 }
 
 void disk_recorder_add(struct disk_recorder *r, const struct disk_operation *o) {

@@ -75,9 +75,12 @@ struct disk_recorder;
  * that holds the record is full. 0 or a -errno. */
 int disk_recorder_open(struct disk_recorder **ret, const char *path, uint64_t max_bytes,
                        struct err *err);
-/* RANK of the process whose environment (/proc/PID/environ) this is, as it was started; -1: it has
- * none, or fd is -1. */
-int disk_rank_in(int fd);
+/* Who a process is by its environment (/proc/PID/environ), as it was started. */
+struct disk_writer {
+    int rank;      /* RANK; -1: it has none, or fd is -1 */
+    char node[64]; /* RANKQUAKE_NODE: of a cluster; "" */
+};
+void disk_writer_in(int fd, struct disk_writer *ret);
 void disk_recorder_add(struct disk_recorder *r, const struct disk_operation *o);
 bool disk_recorder_full(const struct disk_recorder *r);
 /* What could not be written, or is full (-EFBIG), is said here. NULL is closed too. */

@@ -119,9 +119,14 @@ static int make_scratch(struct cluster *c, struct err *err) {
     if (r)
         return r;
     c->scratch = mem_printf("%s/scratch", c->dir);
-    c->shared = mem_printf("%s/shared", c->scratch);
+    const char *disks = c->plan->disks ? c->plan->disks : "scratch";
+    c->disk_root = mem_printf("%s/%s", c->dir, disks);
+    c->shared = mem_printf("%s/shared", c->disk_root);
+    char *shared = mem_printf("%s/shared", disks);
     if ((r = folder_remove(c->run, "scratch", err)) == 0)
-        r = folder_make(c->run, "scratch/shared", 0777, err);
+        r = folder_make(c->run, "scratch", 0777, err);
+    r = r ? r : folder_make(c->run, shared, 0777, err);
+    free(shared);
     return r ? r : write_hosts(c, err);
 }
 
@@ -310,6 +315,7 @@ struct cluster *cluster_free(struct cluster *c) {
     texts_fini(&c->cgroups);
     free(c->nodes);
     free(c->shared);
+    free(c->disk_root);
     free(c->scratch);
     free(c->dir);
     free(c);

@@ -107,7 +107,7 @@ struct program {
 };
 
 /* dir: the run directory, which must outlive the cluster; shared and each node's disk lie in
- * dir/scratch, which is removed at the end unless cluster_keep was called. Must be called before
+ * dir/scratch, which is removed at the end unless cluster_keep was called, or where the plan says. Must be called before
  * any thread or loop-owned child exists: without root it moves the process into a user namespace of
  * its own. */
 struct cluster *cluster_new(const struct plan *p, const struct folder *dir, struct loop *l,

@@ -31,7 +31,7 @@ struct node *node_new(struct cluster *c, const struct plan_node *plan, int port)
                        .watch = -1,
                        .clock = -1,
                        .program = PROCESS_NONE};
-    n->disk = mem_printf("%s/%s", c->scratch, plan->name);
+    n->disk = mem_printf("%s/%s", plan->is_store ? c->scratch : c->disk_root, plan->name);
     return n;
 }
 

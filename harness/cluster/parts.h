@@ -112,8 +112,8 @@ struct cluster {
     struct cluster_callbacks cb;
     void *arg;
     const struct folder *run; /* by which we write in there; the paths are for nodes and people */
-    char *dir, *scratch, *shared;
-    struct texts keep;     /* paths of the host that must be seen in nodes */
+    char *dir, *scratch, *disk_root, *shared; /* disk_root: what {shared} and the disks lie in */
+    struct texts keep;                        /* paths of the host that must be seen in nodes */
     struct texts show;     /* the same for nodes that have a root file system of their own */
     struct texts writable; /* those that are the job's to write wherever they lie */
     bool as_root;          /* nodes have root's rights on the host, unless they are taken */

@@ -100,7 +100,7 @@ static void meet(struct call_record *r, pid_t pid) {
     r->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
     FILE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    r->rank = disk_rank_in(fd);
+    disk_writer_in(fd, &r->who);
 }
 
 int call_record_serve(struct call_record *r) {
@@ -135,8 +135,8 @@ void call_scene_tell(const struct call_scene *s, struct disk_operation o) {
     struct call_record *r = s->r;
     o.t_ns = clock_monotonic_ns();
     o.pid = s->c->pid;
-    o.rank = r->rank;
-    o.node = "";
+    o.rank = r->who.rank;
+    o.node = r->who.node;
     o.to = o.to ? o.to : "";
     r->seen.operations += o.deed != DISK_OPEN && o.deed != DISK_CLOSE;
     disk_recorder_add(r->to, &o);

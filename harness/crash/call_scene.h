@@ -22,8 +22,9 @@ struct call_record {
     size_t known_n;
     uint64_t files; /* the last number given */
     pid_t pid;      /* whose pidfd is kept */
-    int pidfd, rank;
-    mode_t mask; /* of the process that is served */
+    int pidfd;
+    struct disk_writer who; /* the same process */
+    mode_t mask;            /* of the process that is served */
     struct buf bytes;
 };
 

@@ -190,11 +190,24 @@ static const char *key_of_process(const struct reasons *x, const char *when, siz
     return arena_strdup(x->arena, buf_str(&b));
 }
 
-static const char *key_of(const struct reasons *x, const struct crash_way *way) {
+/* Whoever died before it did what was lost: then too the others went on to what is bad. */
+static bool bad_before_it(struct reasons *x, const struct crash_way *way) {
+    if (!way->others_go_on || !way->losses_n)
+        return false;
+    const struct disk_operation *o = operation_of(x, way->losses[0].operation);
+    struct crash_way died = without_losses(&(struct crash_way){.point = way->losses[0].operation});
+    died.rank = o->rank;
+    died.pid = o->pid;
+    died.others_go_on = true;
+    size_t i = crash_states_seek(x->states, &died);
+    return i != SIZE_MAX && x->judge->verdict(x->judge->arg, i, &died) == CRASH_BAD;
+}
+
+static const char *key_of(struct reasons *x, const struct crash_way *way) {
     size_t run = run_of(x, way);
     if (run != CRASH_NONE && !way->others_go_on)
         return run ? key_of_process(x, "after", run - 1) : "a process before all\n";
-    if (way->others_go_on)
+    if ((way->others_go_on && !way->losses_n) || bad_before_it(x, way))
         return "one process of several\n";
     if (way->taken)
         return key_of_process(x, "within", way->point);
@@ -293,7 +306,7 @@ static struct crash_way smallest(struct reasons *x, const struct crash_way *way)
         memcpy(l, d.losses.v, d.losses.n * sizeof(*l));
     d.best.losses = l;
     free(d.losses.v);
-    if (d.best.losses_n)
+    if (d.best.losses_n && !d.best.others_go_on)
         earlier(x, &d.best);
     d.best.models = crash_states_models(x->states, &d.best) & x->states->search->ask.models;
     return d.best;

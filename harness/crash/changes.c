@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "harness/crash/barriers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -329,13 +330,35 @@ static size_t who_of(struct crash_changes *c, const struct disk_operation *o) {
     return c->who_n - 1;
 }
 
-static size_t node_of(struct crash_changes *c, const struct disk_operation *o) {
-    const char *node = o->node ? o->node : "";
+static size_t node_named(struct crash_changes *c, const char *node) {
     for (size_t i = 0; i < c->nodes_n; i++)
         if (str_eq(c->nodes[i], node))
             return i;
     mem_push(c->nodes, c->nodes_n) = node;
     return c->nodes_n - 1;
+}
+
+static size_t disk_named(struct crash_changes *c, const char *name, size_t len) {
+    for (size_t i = 1; i < c->disks_n; i++)
+        if (strlen(c->disks[i]) == len && !memcmp(c->disks[i], name, len))
+            return i;
+    mem_push(c->disks, c->disks_n) = arena_strndup(&c->arena, name, len);
+    return c->disks_n - 1;
+}
+
+/* Which disk it is about, and whose that is. */
+static void place(struct crash_changes *c, size_t i) {
+    const struct disk_operation *o = &c->record->v[i];
+    struct crash_change *g = &c->v[i];
+    size_t len = o->path ? strcspn(o->path, "/") : 0;
+    bool shared = len == strlen(CRASH_SHARED) && !strncmp(o->path, CRASH_SHARED, len);
+    g->node = node_named(c, o->node ? o->node : "");
+    if (!c->volumes || shared || !len || o->deed == DISK_MARK)
+        return;
+    g->disk = disk_named(c, o->path, len);
+    g->node = node_named(c, c->disks[g->disk]);
+    c->own_disks_used |=
+        g->kind == CHANGE_NAMES || g->kind == CHANGE_WRITE || g->kind == CHANGE_SHAPE;
 }
 
 static void ignore(struct crash_changes *c, size_t i) {
@@ -369,8 +392,24 @@ static void sort(struct crash_changes *c) {
     }
 }
 
-void crash_changes_find(struct crash_changes *c, const struct disk_record *record) {
-    *c = (struct crash_changes){.record = record};
+/* A rank's word is told without its node. */
+static void place_words(struct crash_changes *c) {
+    const struct disk_operation *v = c->record->v;
+    size_t *node = mem_array(size_t, c->who_n + 1);
+    for (size_t w = 0; w < c->who_n; w++)
+        node[w] = CRASH_NONE;
+    for (size_t i = c->had; i < c->record->n; i++)
+        if (c->nodes_n && *c->nodes[c->v[i].node])
+            node[c->v[i].who] = c->v[i].node;
+    for (size_t i = c->had; i < c->record->n; i++)
+        if (v[i].deed == DISK_MARK && node[c->v[i].who] != CRASH_NONE)
+            c->v[i].node = node[c->v[i].who];
+    free(node);
+}
+
+void crash_changes_find(struct crash_changes *c, const struct disk_record *record, bool volumes) {
+    *c = (struct crash_changes){.record = record, .volumes = volumes};
+    (void)(mem_push(c->disks, c->disks_n) = "");
     c->v = arena_array(&c->arena, struct crash_change, record->n + 1);
     make_inode(c, INODE_DIRECTORY, 0, 0755);
     for (size_t i = 0; i < record->n; i++) {
@@ -381,9 +420,15 @@ void crash_changes_find(struct crash_changes *c, const struct disk_record *recor
         }
         bool told = record->v[i].deed != DISK_HAD;
         c->v[i].who = told ? who_of(c, &record->v[i]) : 0;
-        c->v[i].node = told ? node_of(c, &record->v[i]) : 0;
+        if (told)
+            place(c, i);
     }
+    place_words(c);
     sort(c);
+}
+
+bool crash_changes_nothing(const struct disk_operation *o) {
+    return o->deed == DISK_OPEN || barriers_is(o);
 }
 
 void crash_changes_fini(struct crash_changes *c) {
@@ -393,6 +438,7 @@ void crash_changes_fini(struct crash_changes *c) {
     free(c->texts);
     free(c->who);
     free(c->nodes);
+    free(c->disks);
     crash_index_fini(&c->by_name);
     crash_index_fini(&c->by_number);
     crash_index_fini(&c->by_text);

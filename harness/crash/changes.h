@@ -39,7 +39,8 @@ struct crash_change {
     uint64_t at, end; /* of a write; of a shape its new size in end */
     uint64_t size_was; /* of the inode, before */
     size_t next;       /* operation on the contents of the same inode; CRASH_NONE: none */
-    size_t who, node;  /* a process, a node: numbers from 0 */
+    size_t who, node;  /* a process; a node, of its own disk the one that it belongs to: from 0 */
+    size_t disk;       /* 0: the one that there is, or what all nodes share */
 };
 
 enum inode_kind { INODE_DIRECTORY, INODE_FILE, INODE_LINK };
@@ -81,6 +82,10 @@ struct crash_changes {
     size_t who_n;
     const char **nodes;
     size_t nodes_n;
+    bool volumes;        /* a directory for what all nodes share, and one for each node's disk */
+    const char **disks;  /* their names, from 1 */
+    size_t disks_n;      /* with 0 */
+    bool own_disks_used; /* something was changed on a disk of a node */
     size_t ignored;
     const char *ignored_first;
 
@@ -91,5 +96,11 @@ struct crash_changes {
 
 enum { CRASH_ROOT = 0 }; /* the inode of the directory itself */
 
-void crash_changes_find(struct crash_changes *c, const struct disk_record *record);
+/* What a record of several disks calls what all nodes share; another directory beside it is the disk
+ * of the node of its name. */
+#define CRASH_SHARED "shared"
+
+void crash_changes_find(struct crash_changes *c, const struct disk_record *record, bool volumes);
+/* An open, a barrier: not even a word that something is whole. */
+bool crash_changes_nothing(const struct disk_operation *o);
 void crash_changes_fini(struct crash_changes *c);

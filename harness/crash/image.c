@@ -98,8 +98,10 @@ static void do_one(struct crash_image *m, size_t i, const struct crash_loss *l, 
 /* ---- who goes on when one has died ---- */
 
 struct going_on {
-    bool *there;      /* by inode */
-    size_t *barriers; /* by who: those that it has come to */
+    size_t dead, dead_node; /* a process, a node; CRASH_NONE */
+    size_t reached;         /* the last barrier that all who died had come to */
+    bool *there;            /* by inode */
+    size_t *barriers;       /* by who: those that it has come to */
     bool *stopped;
 };
 
@@ -127,16 +129,45 @@ static size_t find_who(const struct crash_changes *c, const struct crash_way *wa
     return CRASH_NONE;
 }
 
+static size_t find_node(const struct crash_changes *c, const char *name) {
+    for (size_t i = 0; i < c->nodes_n && name && *name; i++)
+        if (str_eq(c->nodes[i], name))
+            return i;
+    return CRASH_NONE;
+}
+
+static bool is_dead(const struct going_on *x, const struct crash_change *g) {
+    return x->dead_node != CRASH_NONE ? g->node == x->dead_node : g->who == x->dead;
+}
+
+/* Of a node those count that come to barriers at all. */
+static void find_reached(const struct crash_image *m, const struct crash_way *way,
+                         struct going_on *x) {
+    const struct crash_changes *c = m->changes;
+    bool *comes = mem_array(bool, c->who_n + 1), any = false;
+    for (size_t i = 0; i < c->record->n; i++) {
+        const struct crash_change *g = &c->v[i];
+        if (!barriers_is(&c->record->v[i]))
+            continue;
+        comes[g->who] |= is_dead(x, g);
+        x->barriers[g->who] += i < way->point;
+    }
+    for (size_t w = 0; w < c->who_n; w++)
+        if (comes[w] && (!any || x->barriers[w] < x->reached)) {
+            x->reached = x->barriers[w];
+            any = true;
+        }
+    free(comes);
+}
+
 static void go_on(struct crash_image *m, const struct crash_way *way, struct going_on *x) {
     const struct crash_changes *c = m->changes;
-    size_t dead = find_who(c, way);
     for (size_t i = 0; i < c->record->n; i++) {
         const struct crash_change *g = &c->v[i];
         bool done = i < way->point;
-        if (!done && (dead == CRASH_NONE || g->who == dead || x->stopped[g->who]))
+        if (!done && (is_dead(x, g) || x->stopped[g->who]))
             continue;
-        if (barriers_is(&c->record->v[i]) && ++x->barriers[g->who] && !done &&
-            x->barriers[g->who] > x->barriers[dead]) {
+        if (barriers_is(&c->record->v[i]) && !done && ++x->barriers[g->who] > x->reached) {
             x->stopped[g->who] = true; /* there it waits for the dead one */
             continue;
         }
@@ -153,13 +184,19 @@ static void go_on(struct crash_image *m, const struct crash_way *way, struct goi
 }
 
 static void others_go_on(struct crash_image *m, const struct crash_way *way) {
-    struct going_on x = {mem_array(bool, m->changes->inodes_n),
-                         mem_array(size_t, m->changes->who_n), mem_array(bool, m->changes->who_n)};
+    struct going_on x = {.dead = find_who(m->changes, way),
+                         .dead_node = find_node(m->changes, way->node),
+                         .there = mem_array(bool, m->changes->inodes_n),
+                         .barriers = mem_array(size_t, m->changes->who_n),
+                         .stopped = mem_array(bool, m->changes->who_n)};
     x.there[CRASH_ROOT] = true;
     memset(m->went, 0, m->changes->record->n);
     for (size_t i = 0; i < m->changes->implied_n; i++)
         x.there[m->changes->implied[i].inode] = true;
-    go_on(m, way, &x);
+    if (x.dead != CRASH_NONE || x.dead_node != CRASH_NONE) {
+        find_reached(m, way, &x);
+        go_on(m, way, &x);
+    }
     free(x.there);
     free(x.barriers);
     free(x.stopped);

@@ -14,13 +14,14 @@ bool crash_losses_may(const struct crash_moment *m, size_t i, enum crash_part pa
     if (i < m->changes->had || i >= m->point)
         return false;
     const struct crash_change *g = &m->changes->v[i];
+    const struct disk_model *model = crash_promises_model(p, g);
+    if (m->node != CRASH_NONE && (g->node != m->node || !(g->disk || model->by_node)))
+        return false;
     if (part == CRASH_ALL)
         return crash_promises_changes_names(g) && p->all[i] > m->point;
     if (part == CRASH_REMOVAL)
-        return g->kind == CHANGE_NAMES && g->apart && !p->model->journal &&
-               p->removal[i] > m->point;
-    return g->kind == CHANGE_WRITE && p->bytes[i] > m->point &&
-           (m->node == CRASH_NONE || g->node == m->node);
+        return g->kind == CHANGE_NAMES && g->apart && !model->journal && p->removal[i] > m->point;
+    return g->kind == CHANGE_WRITE && p->bytes[i] > m->point;
 }
 
 static void lose(struct crash_losses *l, size_t i, enum crash_part part, uint64_t from,
@@ -89,23 +90,27 @@ static void lose_write(const struct crash_moment *m, struct crash_losses *l, siz
 }
 
 /* Takes out the losses of operations that `kept` tells of. */
-static void spare(const struct crash_moment *m, struct crash_losses *l, size_t last_kept) {
+static void spare(const struct crash_moment *m, struct crash_losses *l, size_t disk,
+                  size_t last_kept) {
     size_t n = 0;
     for (size_t i = 0; i < l->n; i++)
-        if (l->v[i].part == CRASH_ALL || m->promises->flushes[l->v[i].operation] > last_kept ||
-            last_kept == CRASH_NONE)
+        if (l->v[i].part == CRASH_ALL || m->changes->v[l->v[i].operation].disk != disk ||
+            m->promises->flushes[l->v[i].operation] > last_kept || last_kept == CRASH_NONE)
             l->v[n++] = l->v[i];
     l->n = n;
 }
 
 /* A prefix of names and sizes is there, and bytes only behind what they need. */
-static void close_journal(const struct crash_moment *m, struct crash_losses *l) {
+static void close_journal(const struct crash_moment *m, struct crash_losses *l, size_t disk) {
     size_t lost = m->point, last_kept = CRASH_NONE;
     for (size_t i = 0; i < l->n; i++)
-        if (l->v[i].part == CRASH_ALL && l->v[i].operation < lost)
+        if (l->v[i].part == CRASH_ALL && l->v[i].operation < lost &&
+            m->changes->v[l->v[i].operation].disk == disk)
             lost = l->v[i].operation;
     for (size_t i = m->changes->had; i < m->point; i++) {
         const struct crash_change *g = &m->changes->v[i];
+        if (g->disk != disk)
+            continue;
         if (crash_promises_changes_names(g)) {
             if (i < lost)
                 last_kept = i;
@@ -114,7 +119,13 @@ static void close_journal(const struct crash_moment *m, struct crash_losses *l) 
         } else if (lost < m->point && g->kind == CHANGE_WRITE && m->promises->needs[i] > lost)
             lose_write(m, l, i);
     }
-    spare(m, l, last_kept);
+    spare(m, l, disk, last_kept);
+}
+
+static void close_journals(const struct crash_moment *m, struct crash_losses *l) {
+    for (size_t disk = 0; disk < m->changes->disks_n; disk++)
+        if (crash_promises_model(m->promises, &(struct crash_change){.disk = disk})->journal)
+            close_journal(m, l, disk);
 }
 
 /* ---- sectors and pages ---- */
@@ -208,7 +219,9 @@ static void pass_write(const struct crash_moment *m, struct crash_losses *l, str
 /* From the first loss of one file on. */
 static void close_file(const struct crash_moment *m, struct crash_losses *l, size_t first,
                        size_t sorted) {
-    struct stale s = {.node = m->promises->model->by_node ? m->changes->v[first].node : CRASH_NONE};
+    const struct crash_change *begin = &m->changes->v[first];
+    bool by_node = crash_promises_model(m->promises, begin)->by_node;
+    struct stale s = {.node = by_node ? begin->node : CRASH_NONE};
     for (size_t i = first; i < m->point; i = m->changes->v[i].next) {
         const struct crash_change *g = &m->changes->v[i];
         if (g->kind == CHANGE_WRITE)
@@ -247,7 +260,7 @@ static uint64_t last_there(const struct crash_change *g, const struct crash_loss
 /* It has grown to where bytes are: not into a part that is not there. k: a size. */
 static void clip_size(const struct crash_moment *m, struct crash_losses *l, size_t k) {
     const struct crash_change *g = &m->changes->v[l->v[k].operation];
-    if (m->promises->model->size == SIZE_IS_BYTES) {
+    if (crash_promises_model(m->promises, g)->size == SIZE_IS_BYTES) {
         l->v[k].from = l->v[k].to; /* as if not said */
         return;
     }
@@ -259,11 +272,11 @@ static void clip_size(const struct crash_moment *m, struct crash_losses *l, size
 
 static void close_sizes(const struct crash_moment *m, struct crash_losses *l) {
     size_t n = l->n;
-    if (m->promises->model->size == SIZE_BY_ITSELF)
-        return;
     for (size_t k = 0; k < n; k++) {
         const struct crash_loss x = l->v[k];
         const struct crash_change *g = &m->changes->v[x.operation];
+        if (crash_promises_model(m->promises, g)->size == SIZE_BY_ITSELF)
+            continue;
         if (x.part == CRASH_SIZE)
             clip_size(m, l, k);
         if (x.part != CRASH_BYTES ||
@@ -277,8 +290,7 @@ static void close_sizes(const struct crash_moment *m, struct crash_losses *l) {
 
 void crash_losses_close(const struct crash_moment *m, struct crash_losses *l) {
     check(m, l);
-    if (m->promises->model->journal)
-        close_journal(m, l);
+    close_journals(m, l);
     check(m, l);
     sort(l);
     close_units(m, l);

@@ -1,19 +1,29 @@
 #include "harness/crash/promises.h"
 
+#include "base/str.h"
+
 #include <string.h>
 
 /* What is known while the record is gone through. */
 struct walk {
     struct crash_promises *p;
     const struct crash_changes *c;
-    size_t *last;     /* by inode: operation that changed it last, anything of it; CRASH_NONE */
-    size_t *grew;     /* the same, but what fdatasync does not care about: names and times */
-    bool *cut;        /* by inode: was cut to nothing since it was last closed */
-    size_t journaled; /* changes before this operation have been promised */
+    size_t *last; /* by inode: operation that changed it last, anything of it; CRASH_NONE */
+    size_t *grew; /* the same, but what fdatasync does not care about: names and times */
+    bool *cut;    /* by inode: was cut to nothing since it was last closed */
 };
 
 bool crash_promises_changes_names(const struct crash_change *g) {
     return (g->kind == CHANGE_NAMES && g->sets) || g->kind == CHANGE_SHAPE;
+}
+
+const struct disk_model *crash_promises_model(const struct crash_promises *p,
+                                              const struct crash_change *g) {
+    return p->shared && !g->disk ? p->shared : p->model;
+}
+
+static const struct disk_model *model_at(const struct walk *w, size_t at) {
+    return crash_promises_model(w->p, &w->c->v[at]);
 }
 
 static void promise(size_t *point, size_t at) {
@@ -39,17 +49,16 @@ static void promise_bytes(struct walk *w, size_t inode, size_t node, size_t at) 
     }
 }
 
-/* What the journal has in front of `end` is there, and what it has waited for. */
-static void promise_journal(struct walk *w, size_t end, size_t at) {
+/* What the journal of a disk has in front of `end` is there, and what it has waited for. */
+static void promise_journal(struct walk *w, size_t disk, size_t end, size_t at) {
     for (size_t i = w->c->had; i < end; i++)
-        if (crash_promises_changes_names(&w->c->v[i])) {
+        if (w->c->v[i].disk == disk && crash_promises_changes_names(&w->c->v[i])) {
             promise(&w->p->all[i], at);
             promise(&w->p->removal[i], at);
         }
     for (size_t i = w->c->had; i < at; i++)
-        if (w->p->flushes[i] < end)
+        if (w->c->v[i].disk == disk && w->p->flushes[i] < end)
             promise(&w->p->bytes[i], at);
-    w->journaled = end > w->journaled ? end : w->journaled;
 }
 
 /* Without a journal an fsync of a directory is about its names. */
@@ -66,9 +75,18 @@ static void promise_directory(struct walk *w, size_t dir, size_t at) {
     }
 }
 
+/* Of several disks a node syncs its own, and what it has written to what all share. */
 static void sync_all(struct walk *w, size_t at) {
-    promise_bytes(w, CRASH_NONE, CRASH_NONE, at);
-    promise_journal(w, at, at);
+    size_t node = w->c->v[at].node;
+    if (!w->c->volumes) {
+        promise_bytes(w, CRASH_NONE, CRASH_NONE, at);
+        promise_journal(w, 0, at, at);
+        return;
+    }
+    promise_bytes(w, CRASH_NONE, node, at);
+    for (size_t disk = 0; disk < w->c->disks_n; disk++)
+        if (!disk || str_eq(w->c->disks[disk], w->c->nodes[node]))
+            promise_journal(w, disk, at, at);
 }
 
 static void sync_one(struct walk *w, size_t at) {
@@ -78,11 +96,12 @@ static void sync_one(struct walk *w, size_t at) {
         sync_all(w, at);
         return;
     }
-    promise_bytes(w, g->inode, w->p->model->by_node ? g->node : CRASH_NONE, at);
+    const struct disk_model *model = model_at(w, at);
+    promise_bytes(w, g->inode, model->by_node ? g->node : CRASH_NONE, at);
     size_t last = (data_only ? w->grew : w->last)[g->inode];
-    if (w->p->model->journal && last != CRASH_NONE)
-        promise_journal(w, last + 1, at);
-    else if (!w->p->model->journal && w->c->inodes[g->inode].kind == INODE_DIRECTORY)
+    if (model->journal && last != CRASH_NONE)
+        promise_journal(w, g->disk, last + 1, at);
+    else if (!model->journal && w->c->inodes[g->inode].kind == INODE_DIRECTORY)
         promise_directory(w, g->inode, at);
 }
 
@@ -95,9 +114,10 @@ static void flush(struct walk *w, size_t inode, size_t at) {
 
 static void close_one(struct walk *w, size_t at) {
     const struct crash_change *g = &w->c->v[at];
-    if (w->p->model->close_flushes)
-        promise_bytes(w, g->inode, w->p->model->by_node ? g->node : CRASH_NONE, at);
-    if (w->p->model->truncate_flushes && w->cut[g->inode])
+    const struct disk_model *model = model_at(w, at);
+    if (model->close_flushes)
+        promise_bytes(w, g->inode, model->by_node ? g->node : CRASH_NONE, at);
+    if (model->truncate_flushes && w->cut[g->inode])
         flush(w, g->inode, at);
     w->cut[g->inode] = false;
 }
@@ -116,13 +136,14 @@ static void note(struct walk *w, size_t at) {
 
 static void names_or_shape(struct walk *w, size_t at) {
     const struct crash_change *g = &w->c->v[at];
-    if (w->p->model->at_once) {
+    const struct disk_model *model = model_at(w, at);
+    if (model->at_once) {
         promise(&w->p->all[at], at);
         promise(&w->p->removal[at], at);
     }
-    if (w->p->model->at_once && g->kind == CHANGE_SHAPE) /* it is sent behind the bytes */
+    if (model->at_once && g->kind == CHANGE_SHAPE) /* it is sent behind the bytes */
         promise_bytes(w, g->inode, g->node, at);
-    if (w->p->model->rename_flushes && g->replaces)
+    if (model->rename_flushes && g->replaces)
         flush(w, g->inode, at);
     if (g->kind == CHANGE_SHAPE && !g->end && g->size_was)
         w->cut[g->inode] = true;
@@ -133,7 +154,7 @@ static void write_bytes(struct walk *w, size_t at) {
     const struct crash_change *g = &w->c->v[at];
     size_t grew = w->grew[g->inode];
     bool grows = g->end > g->size_was;
-    if (w->p->model->journal)
+    if (model_at(w, at)->journal)
         w->p->needs[at] = grows ? at : grew == CRASH_NONE ? 0 : grew + 1;
     w->last[g->inode] = at;
     if (grows)
@@ -172,11 +193,13 @@ static size_t *fill(struct arena *arena, size_t n, size_t with) {
 }
 
 void crash_promises_find(struct crash_promises *p, const struct disk_model *model,
-                         const struct crash_changes *c, struct arena *arena) {
+                         const struct disk_model *shared, const struct crash_changes *c,
+                         struct arena *arena) {
     ARENA_FINI struct arena mine = {0};
     size_t n = c->record->n;
     struct walk w = {.p = p, .c = c};
     *p = (struct crash_promises){.model = model,
+                                 .shared = shared,
                                  .all = fill(arena, n, CRASH_NONE),
                                  .removal = fill(arena, n, CRASH_NONE),
                                  .bytes = fill(arena, n, CRASH_NONE),

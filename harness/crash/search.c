@@ -71,12 +71,19 @@ static int order(size_t a, size_t b) {
     return a == b ? 0 : a < b ? -1 : 1;
 }
 
+static bool is_of_node(const struct crash_way *way) {
+    return way->node && *way->node;
+}
+
 int crash_search_compare(const struct crash_search *s, const struct crash_way *a,
                          const struct crash_way *b) {
     int r = order(crash_search_lost(a), crash_search_lost(b));
     r = r ? r : ragged(s, a) - ragged(s, b);
     r = r ? r : (int)a->others_go_on - (int)b->others_go_on;
     r = r ? r : order(a->taken > 0, b->taken > 0);
+    r = r ? r
+          : (a->death == CRASH_PROCESS ? 0 : (int)!is_of_node(a)) -
+                (b->death == CRASH_PROCESS ? 0 : (int)!is_of_node(b));
     r = r ? r : (int)a->death - (int)b->death;
     return r ? r : order(a->point, b->point);
 }

@@ -35,7 +35,8 @@ void crash_search_hash(struct crash_search *s, size_t state);
 /* CRASH_NONE where it is not there yet. */
 size_t crash_search_seek(struct crash_search *s, const struct crash_way *way);
 /* Which of two ways is the smaller one to tell: < 0, 0, > 0. Fewer operations lost, whole before torn,
- * a file that has not grown before one of zeros, a process before power, and then the earlier. */
+ * a file that has not grown before one of zeros, one node before all, a process before power, and then
+ * the earlier. */
 int crash_search_compare(const struct crash_search *s, const struct crash_way *a,
                          const struct crash_way *b);
 /* Operations of which something is lost. */
@@ -47,5 +48,6 @@ size_t crash_search_node(const struct crash_search *s, const struct crash_way *w
  * job; or the record ends there. */
 bool crash_search_commits(const struct crash_search *s, size_t point);
 
-/* variations.c: all that may be lost at a point, up to the bound. */
-void crash_variations_find(struct crash_search *s, size_t point);
+/* variations.c: all that may be lost at a point, up to the bound. barrier: nothing was done since the
+ * point before, but those that go on may go further. */
+void crash_variations_find(struct crash_search *s, size_t point, bool barrier);

@@ -168,11 +168,12 @@ static void sum_result(const struct stage_spec *s, char ret[65]) {
 
 /* Who records needs the directory as it is seen here. */
 static int send_dir(const struct stage_spec *s, int watch, struct err *err) {
-    FILE_CLOSE int dir = s->watch ? open(s->dir, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    const char *path = s->recorded ? s->recorded : s->dir;
+    FILE_CLOSE int dir = s->watch ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     if (!s->watch)
         return 0;
     int r = dir < 0 ? -errno : descriptors_send(watch, "D", 1, &dir, 1, 0);
-    return r ? err_set(err, r, "hand on %s", s->dir) : 0;
+    return r ? err_set(err, r, "hand on %s", path) : 0;
 }
 
 /* What did not exec says 127 or 126. */

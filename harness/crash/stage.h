@@ -29,6 +29,7 @@ struct stage_spec {
     int64_t limit_ns;               /* 0: none */
     const char *events;             /* RANKQUAKE_EVENTS; NULL: none */
     const struct call_watch *watch; /* NULL: none */
+    const char *recorded;           /* the directory that stage_take_dir returns; NULL: dir */
     int (*fill)(void *arg, const char *path, struct err *err); /* the directory, which is empty */
     int (*sum)(void *arg, const char *path, char ret[65]);     /* of it, when the job has ended */
     void *arg;

@@ -135,7 +135,7 @@ static void show(struct crash_states *ret, struct crash_search *s) {
 int crash_states_find(const struct crash_ask *ask, struct crash_states *ret, struct err *err) {
     struct crash_search *s = mem_new(struct crash_search);
     size_t points = 0;
-    crash_changes_find(&s->changes, ask->record);
+    crash_changes_find(&s->changes, ask->record, ask->shared);
     int r = ask_all(s, ask, err);
     if (r) {
         fini(s);
@@ -144,12 +144,16 @@ int crash_states_find(const struct crash_ask *ask, struct crash_states *ret, str
     s->contents.record = ask->record;
     crash_image_init(&s->image, &s->changes, &s->contents);
     for (size_t i = 0; i < DISK_MODELS_N; i++)
-        crash_promises_find(&s->promises[i], &disk_models[i], &s->changes, &s->arena);
+        crash_promises_find(&s->promises[i], &disk_models[i],
+                            ask->shared ? &disk_models[ask->shared - 1] : NULL, &s->changes,
+                            &s->arena);
     for (size_t point = s->ask.from; point <= s->ask.to; point++) {
-        if (point > s->ask.from && ask->record->v[point - 1].deed == DISK_OPEN)
-            continue; /* as it was before */
-        crash_variations_find(s, point);
-        points++;
+        const struct disk_operation *last = point > s->ask.from ? &ask->record->v[point - 1] : NULL;
+        bool same = last && crash_changes_nothing(last); /* as it was before */
+        if (same && last->deed == DISK_OPEN)
+            continue;
+        crash_variations_find(s, point, same);
+        points += !same;
     }
     order(s);
     *ret = (struct crash_states){.record = ask->record,

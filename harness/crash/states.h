@@ -80,6 +80,8 @@ struct crash_ask {
                             the first operation that is no DISK_HAD is one point */
     unsigned deaths;   /* bit i: enum crash_death; 0: all */
     unsigned models;   /* 0: disk_models_default */
+    unsigned shared;   /* the record is one of several disks (changes.h): which row of disk_models,
+                            from 1, is that of what all nodes share; 0: it is of one disk */
     size_t per_point;  /* ways tried at a point of a model; 0: CRASH_PER_POINT; SIZE_MAX: all */
     size_t states_max; /* different states; 0: CRASH_STATES_MAX; SIZE_MAX: all */
     uint64_t seed;     /* of what is drawn */

@@ -6,6 +6,7 @@
 #include "base/sys/clock.h"
 #include "base/sys/descriptors.h"
 #include "base/sys/file.h"
+#include "base/sys/sent.h"
 #include "scenarios/jobs/rankquake.h"
 
 #include <stdlib.h>
@@ -85,21 +86,8 @@ static void welcome(struct told_events *t) {
         return;
     }
     t->clients[i] = fd;
-    setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &(int){1}, sizeof(int));
+    sent_ask(fd);
     descriptors_send(fd, "P", 1, &t->page, 1, 0);
-}
-
-/* The kernel stamps with the wall clock. */
-static int64_t sent_ns(struct msghdr *m) {
-    struct timespec at;
-    int64_t now_ns = clock_monotonic_ns(), wall_ns = clock_realtime_ns();
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c))
-        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS) {
-            memcpy(&at, CMSG_DATA(c), sizeof(at));
-            int64_t ago_ns = wall_ns - ((int64_t)at.tv_sec * 1000000000 + at.tv_nsec);
-            return ago_ns > 0 ? now_ns - ago_ns : now_ns;
-        }
-    return now_ns;
 }
 
 static void hear(struct told_events *t, const char *text, size_t len, int pid, int64_t t_ns) {
@@ -122,7 +110,7 @@ static void read_client(struct told_events *t, int fd) {
     socklen_t size = sizeof(who);
     getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size);
     for (int i = 0; i < TOLD_AT_ONCE; i++) {
-        char control[128];
+        char control[SENT_ROOM];
         struct iovec v = {text, sizeof(text)};
         struct msghdr m = {.msg_iov = &v,
                            .msg_iovlen = 1,

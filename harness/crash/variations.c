@@ -99,7 +99,7 @@ static uint64_t units(const struct variations *x, size_t i) {
 /* Whether it matters how far the file has grown by it. */
 static bool sized(const struct variations *x, size_t write) {
     const struct crash_change *g = change(x, write);
-    bool is = x->moment.promises->model->size != SIZE_IS_BYTES;
+    bool is = crash_promises_model(x->moment.promises, g)->size != SIZE_IS_BYTES;
     if (!is || g->end > g->size_was)
         return is;
     for (size_t k = 0; k < x->writes_n && x->writes[k] < write; k++) {
@@ -136,9 +136,30 @@ static bool is_free(const struct variations *x, size_t write, size_t kept) {
            (!kept || p->flushes[write] > x->names[kept - 1]);
 }
 
+/* Names are lost in order: those of one journal. */
+static bool one_journal(const struct variations *x) {
+    bool any = x->names_n ? false : x->moment.promises->model->journal;
+    for (size_t k = 0; k < x->names_n; k++) {
+        const struct crash_change *g = change(x, x->names[k]);
+        if (!crash_promises_model(x->moment.promises, g)->journal ||
+            g->disk != change(x, x->names[0])->disk)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+/* Which of several journals has lost how much is not counted out. */
+static bool several_journals(const struct variations *x) {
+    bool any = false;
+    for (size_t k = 0; k < x->names_n; k++)
+        any |= crash_promises_model(x->moment.promises, change(x, x->names[k]))->journal;
+    return any && !one_journal(x);
+}
+
 static double count(const struct variations *x) {
     double all = 0, one = 1;
-    if (x->moment.promises->model->journal) {
+    if (one_journal(x)) {
         for (size_t kept = 0; kept <= x->names_n; kept++, all += one, one = 1)
             for (size_t k = 0; k < x->writes_n; k++)
                 one *= is_free(x, x->writes[k], kept) ? ways_of_write(x, x->writes[k]) : 1;
@@ -193,7 +214,7 @@ static void turn(struct variations *x, struct wheel *w, size_t n) {
 
 /* With a journal the first `kept` names are there, and no other. */
 static void all_with(struct variations *x, size_t kept) {
-    bool journal = x->moment.promises->model->journal;
+    bool journal = one_journal(x);
     struct wheel *w = mem_array(struct wheel, x->names_n + x->writes_n);
     size_t n = 0;
     for (size_t k = 0; k < x->names_n && !journal; k++)
@@ -328,7 +349,7 @@ static void draw_write(struct variations *x, struct rand *r, size_t i) {
 
 static void draw(struct variations *x, struct rand *r) {
     uint64_t of_ten = 1 + rand_below(r, 9);
-    bool journal = x->moment.promises->model->journal;
+    bool journal = one_journal(x);
     size_t kept = rand_below(r, x->names_n + 1);
     for (size_t k = 0; k < x->names_n; k++)
         if (journal ? k >= kept : rand_below(r, 10) < of_ten)
@@ -382,28 +403,42 @@ static double take(struct variations *x, enum crash_death death, size_t bound) {
     x->left = bound;
     double all = count(x);
     take_telling(x);
-    if (all > (double)bound || all > ALL_MAX) {
+    if (all > (double)bound || all > ALL_MAX || several_journals(x)) {
         take_drawn(x);
         return all;
     }
     x->left = SIZE_MAX;
-    for (size_t kept = x->moment.promises->model->journal ? 0 : x->names_n; kept <= x->names_n;
-         kept++)
+    for (size_t kept = one_journal(x) ? 0 : x->names_n; kept <= x->names_n; kept++)
         all_with(x, kept);
     return 0; /* none is left out */
+}
+
+static struct variations begin(struct crash_search *s, size_t point, size_t model, size_t node) {
+    /* Where only shared files were changed all rows say the same of them. */
+    bool all = s->changes.volumes && !s->changes.own_disks_used;
+    struct variations x = {.search = s,
+                           .moment = {&s->changes, &s->promises[model], point, CRASH_PAGE, node},
+                           .way = {.point = point,
+                                   .models = all ? s->ask.models : 1U << model,
+                                   .rank = -1,
+                                   .node = node == CRASH_NONE ? "" : s->changes.nodes[node]}};
+    look_around(&x);
+    return x;
+}
+
+static void end(struct variations *x) {
+    crash_index_fini(&x->seen);
+    free(x->names);
+    free(x->writes);
+    free(x->files);
+    free(x->draft.v);
 }
 
 static void take_node(struct crash_search *s, size_t point, size_t model, size_t node) {
     bool kernel = s->ask.deaths >> CRASH_KERNEL & 1, power = s->ask.deaths >> CRASH_POWER & 1;
     size_t bound = s->ask.per_point;
-    struct variations x = {.search = s,
-                           .moment = {&s->changes, &s->promises[model], point, CRASH_PAGE, node},
-                           .way = {.point = point,
-                                   .models = 1U << model,
-                                   .rank = -1,
-                                   .node = node == CRASH_NONE ? "" : s->changes.nodes[node]}};
+    struct variations x = begin(s, point, model, node);
     double all = 0;
-    look_around(&x);
     if (kernel)
         all = take(&x, CRASH_KERNEL, power && bound != SIZE_MAX ? bound - bound / 4 : bound);
     if (power)
@@ -411,18 +446,45 @@ static void take_node(struct crash_search *s, size_t point, size_t model, size_t
                    bound == SIZE_MAX ? bound : bound - (x.taken < bound ? x.taken : bound));
     if (all > (double)x.taken)
         s->left_out += all - (double)x.taken;
-    crash_index_fini(&x.seen);
-    free(x.names);
-    free(x.writes);
-    free(x.files);
-    free(x.draft.v);
+    end(&x);
 }
 
-static void take_model(struct crash_search *s, size_t point, size_t model) {
-    take_node(s, point, model, CRASH_NONE);
-    if (s->promises[model].model->by_node && s->changes.nodes_n > 1)
-        for (size_t node = 0; node < s->changes.nodes_n; node++)
+/* Somebody is about to do something, which he may die before. */
+static bool does_next(const struct crash_search *s, size_t point) {
+    const struct disk_record *r = s->changes.record;
+    return point < r->n && !crash_changes_nothing(&r->v[point]);
+}
+
+/* The node dies before its next operation, and the others go on: with nothing lost, with all, with
+ * the bytes of a file or a name. */
+static void take_node_alone(struct crash_search *s, size_t point, size_t model, size_t node) {
+    struct variations x = begin(s, point, model, node);
+    x.way.others_go_on = true;
+    for (int death = CRASH_KERNEL; death <= CRASH_POWER; death++) {
+        if (!(s->ask.deaths >> death & 1))
+            continue;
+        x.way.death = (enum crash_death)death;
+        x.moment.unit = crash_losses_unit(x.way.death);
+        x.left = s->ask.per_point;
+        take_whole(&x);
+        take_names(&x);
+    }
+    end(&x);
+}
+
+static void take_model(struct crash_search *s, size_t point, size_t model, bool barrier) {
+    const struct crash_changes *c = &s->changes;
+    bool nodes = c->nodes_n > 1 && (c->volumes || s->promises[model].model->by_node);
+    if (!barrier)
+        take_node(s, point, model, CRASH_NONE);
+    for (size_t node = 0; node < c->nodes_n && nodes; node++) {
+        if (!*c->nodes[node])
+            continue;
+        if (!barrier)
             take_node(s, point, model, node);
+        if (c->volumes && !s->ask.together && does_next(s, point) && c->v[point].node == node)
+            take_node_alone(s, point, model, node);
+    }
 }
 
 /* A signal that kills ends a long write between two pages. */
@@ -448,8 +510,7 @@ static void take_processes(struct crash_search *s, size_t point) {
         .point = point, .death = CRASH_PROCESS, .models = DISK_MODELS_ALL, .rank = -1, .node = ""};
     crash_search_add(s, &way, CRASH_PREFIX);
     take_partly(s, &way);
-    if (point == s->changes.record->n || s->changes.who_n < 2 || s->ask.together ||
-        barriers_is(&s->changes.record->v[point]))
+    if (!does_next(s, point) || s->changes.who_n < 2 || s->ask.together)
         return;
     const struct crash_who *who = &s->changes.who[s->changes.v[point].who];
     way.rank = who->rank;
@@ -458,10 +519,11 @@ static void take_processes(struct crash_search *s, size_t point) {
     crash_search_add(s, &way, CRASH_PREFIX);
 }
 
-void crash_variations_find(struct crash_search *s, size_t point) {
+void crash_variations_find(struct crash_search *s, size_t point, bool barrier) {
     if (s->ask.deaths >> CRASH_PROCESS & 1)
         take_processes(s, point);
-    for (size_t i = 0; i < DISK_MODELS_N; i++)
-        if (s->ask.models >> i & 1)
-            take_model(s, point, i);
+    bool one = s->changes.volumes && !s->changes.own_disks_used;
+    for (size_t i = 0, n = 0; i < DISK_MODELS_N; i++)
+        if (s->ask.models >> i & 1 && !(one && n++))
+            take_model(s, point, i, barrier);
 }

@@ -106,7 +106,7 @@ void crash_words_operation(const struct disk_operation *o, struct buf *out) {
 
 /* ---- deaths ---- */
 
-static void put_models(unsigned models, struct buf *out) {
+static void put_rows(unsigned models, struct buf *out) {
     const char *sep = " on ";
     for (size_t i = 0; i < DISK_MODELS_N; i++) {
         if (!(models >> i & 1))
@@ -117,15 +117,38 @@ static void put_models(unsigned models, struct buf *out) {
     }
 }
 
+/* Of several disks that of those where something was lost. */
+static void put_models(const struct crash_search *s, const struct crash_way *way, struct buf *out) {
+    bool shared = false, own = !s->changes.volumes;
+    for (size_t i = 0; i < way->losses_n; i++) {
+        bool of_node = s->changes.v[way->losses[i].operation].disk > 0;
+        own |= of_node;
+        shared |= !of_node;
+    }
+    if (own)
+        put_rows(way->models, out);
+    if (shared && s->changes.volumes)
+        buf_printf(out, "%s %s for what all nodes share", own ? "," : " on",
+                   disk_models[s->ask.shared - 1].name);
+}
+
+static const char *node_of_rank(const struct crash_changes *c, int rank) {
+    for (size_t i = c->had; i < c->record->n; i++)
+        if (c->record->v[i].rank == rank && c->record->v[i].node && *c->record->v[i].node)
+            return c->record->v[i].node;
+    return NULL;
+}
+
 void crash_words_death(const struct crash_states *s, const struct crash_way *way, struct buf *out) {
     bool both = s->search->ask.deaths >> CRASH_POWER & 1;
     if (way->death == CRASH_PROCESS) {
         buf_puts(out, "the death of ");
         if (!way->others_go_on)
             buf_puts(out, s->search->changes.who_n > 1 ? "all processes" : "the process");
-        else if (way->rank >= 0)
-            buf_printf(out, "rank %d", way->rank);
-        else
+        else if (way->rank >= 0) {
+            const char *node = node_of_rank(&s->search->changes, way->rank);
+            buf_printf(out, "rank %d%s%s", way->rank, node ? " on " : "", node ? node : "");
+        } else
             buf_printf(out, "process %d", way->pid);
         return;
     }
@@ -217,12 +240,11 @@ void crash_words_way(const struct crash_states *s, const struct crash_way *way, 
         buf_puts(out, ", ");
     }
     crash_words_death(s, way, out);
-    if (way->death == CRASH_PROCESS) {
-        if (way->others_go_on)
-            buf_puts(out, ", while the others go on to their next barrier");
+    if (way->others_go_on)
+        buf_puts(out, ", while the others go on to their next barrier");
+    if (way->death == CRASH_PROCESS)
         return;
-    }
-    put_models(way->models, out);
+    put_models(s->search, way, out);
     buf_puts(out, ": lost is ");
     crash_words_lost(s, way, out);
 }

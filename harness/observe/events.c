@@ -8,6 +8,7 @@
 #include "base/sys/descriptors.h"
 #include "base/sys/file.h"
 #include "base/sys/process.h"
+#include "base/sys/sent.h"
 #include "harness/observe/given.h"
 #include "harness/observe/pidfds.h"
 #include "scenarios/jobs/rankquake.h"
@@ -60,6 +61,7 @@ struct observer {
     struct rankquake_page *page; /* one for all; written here, read by every client */
     int page_fd;                 /* read-only */
     uint32_t asked;              /* bits of enum rankquake_ask */
+    bool sent;                   /* when messages were is noted */
     dev_t probe_dev;
     ino_t probe_ino;
     struct loop_source *again; /* the end of the window of somebody who sends too much */
@@ -95,6 +97,10 @@ void observer_ask(struct observer *o, bool weights, bool samples) {
     o->asked = (uint32_t)weights << RANKQUAKE_ASK_WEIGHTS | (uint32_t)samples
                                                                 << RANKQUAKE_ASK_SAMPLES;
     observer_arm(o, 0, 0);
+}
+
+void observer_note_sent(struct observer *o) {
+    o->sent = true;
 }
 
 void observer_arm(struct observer *o, uint32_t kinds, uint64_t next_step) {
@@ -156,7 +162,7 @@ static int peer_pidfd(int fd, pid_t pid) {
 /* ---- messages ---- */
 
 static const char *const own_fields[] = {"v",      "seq",  "lost", "kind", "armed", "t",
-                                         "source", "node", "pid",  "from", NULL};
+                                         "source", "node", "pid",  "from", "sent",  NULL};
 
 static bool is_own(const char *key) {
     for (const char *const *p = own_fields; *p; p++)
@@ -196,7 +202,7 @@ static void note_start(struct event_client *c) {
     c->pidfd = -1;
 }
 
-static void on_message(struct event_client *c, const char *text, size_t len) {
+static void on_message(struct event_client *c, const char *text, size_t len, int64_t sent) {
     ARENA_FINI struct arena arena = {0};
     struct json *m = json_parse(&arena, text, len, NULL);
     const char *name = json_get_string(m, "kind", "other");
@@ -219,6 +225,8 @@ static void on_message(struct event_client *c, const char *text, size_t len) {
     const char *recorded = pretends || kind == RANKQUAKE_OTHER ? "other" : name;
     struct json_writer *w = recorder_begin(c->owner->rec, now, source, recorded);
     put_message(w, c, m);
+    if (c->owner->sent)
+        json_put_i64(w, "sent", sent);
     if (kind == RANKQUAKE_OTHER || pretends)
         json_put_string(w, "said", m ? name : "not JSON");
     c->telling = true;
@@ -251,15 +259,20 @@ static void on_end(struct event_client *c) {
 
 /* Reads one message. Returns false when there is none now; ends the client at end of file. */
 static bool read_one(struct event_client *c) {
-    char text[RANKQUAKE_MESSAGE_MAX + 1];
-    ssize_t n = recv(c->fd, text, sizeof(text), MSG_DONTWAIT);
+    char text[RANKQUAKE_MESSAGE_MAX + 1], control[SENT_ROOM];
+    struct iovec v = {text, sizeof(text)};
+    struct msghdr m = {.msg_iov = &v,
+                       .msg_iovlen = 1,
+                       .msg_control = control,
+                       .msg_controllen = c->owner->sent ? sizeof(control) : 0};
+    ssize_t n = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     if (n <= 0) {
         on_end(c);
         return false;
     }
-    on_message(c, text, (size_t)n);
+    on_message(c, text, (size_t)n, c->owner->sent ? sent_ns(&m) : 0);
     return true;
 }
 
@@ -405,6 +418,8 @@ void observer_connect(struct observer *o, const char *node, int fd, pid_t pid) {
     struct event_client *c = mem_new(struct event_client);
     *c = (struct event_client){.owner = o, .node = node, .fd = fd, .pid = pid, .pidfd = -1};
     c->since_ns = clock_monotonic_ns();
+    if (o->sent)
+        sent_ask(fd);
     c->probe = image_of(o, pid) == IMAGE_PROBE;
     if (c->probe) /* once it has its page it may start, end and be reaped before it is served */
         c->pidfd = peer_pidfd(fd, pid);

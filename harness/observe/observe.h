@@ -57,6 +57,9 @@ uint32_t observer_kind(const char *name);
  */
 void observer_ask(struct observer *o, bool weights, bool samples);
 
+/* Of jobs' events `sent` says when, before any job has connected. */
+void observer_note_sent(struct observer *o);
+
 /* Which events make their sender wait: a bit per kind, and for steps the first one. */
 void observer_arm(struct observer *o, uint32_t kinds, uint64_t next_step);
 

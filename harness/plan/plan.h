@@ -66,6 +66,9 @@ struct plan {
     /* Set by the caller: somebody else may have written it. Nothing that it names is then started
      * outside of nodes to learn what this host has. */
     bool untrusted;
+    /* Set by the caller: the folder of the run directory in which {shared} and the nodes' disks lie as
+     * they are to be found; it stays. NULL: new ones, which go with the run. */
+    const char *disks;
     uint64_t seed;
     struct plan_node *nodes; /* n0.., then the store's */
     size_t nodes_n;

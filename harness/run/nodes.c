@@ -49,6 +49,7 @@ static int run_program(struct engine *e, struct node *n, struct err *err) {
                             .tmp = node_tmp_dir(n),
                             .events = node_events_path(n),
                             .token = token_entry(e),
+                            .told_node = e->plan->disks,
                             .wait_ns = e->plan->scenario->limits.total_ns,
                             .seed =
                                 arena_printf(&e->arena, "%llu", (unsigned long long)e->plan->seed)};
@@ -271,6 +272,8 @@ static int open_nodes(struct engine *e, struct err *err) {
         return err->code;
     const struct expect *x = &e->plan->scenario->expect;
     observer_ask(e->observer, x->weights != WEIGHTS_ANY, x->epochs != EPOCHS_ANY);
+    if (e->plan->disks)
+        observer_note_sent(e->observer);
     if (e->spec->keep)
         cluster_keep(e->cluster);
     if (e->spec->pcap)

@@ -61,6 +61,7 @@ static bool is_passed_on(const char *entry) {
                                           "RANKQUAKE_EVENTS=",
                                           "RANKQUAKE_OUTPUT=",
                                           "RANKQUAKE_WAIT=",
+                                          "RANKQUAKE_NODE=",
                                           "GLOO_SOCKET_IFNAME=", /* a card of this host */
                                           "NCCL_SOCKET_IFNAME=",
                                           "TP_SOCKET_IFNAME=",
@@ -88,7 +89,7 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
         inherited++;
     while (more && more[more_n])
         more_n++;
-    const char **env = arena_array(a, const char *, inherited + job->env_n + more_n + 8);
+    const char **env = arena_array(a, const char *, inherited + job->env_n + more_n + 9);
     bool own_tmp = p->tmp && !str_eq(p->tmp, "/tmp");
     for (char **e = environ; *e; e++)
         if (is_passed_on(*e) &&
@@ -106,6 +107,8 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
         put(env, &n,
             arena_printf(a, "XDG_RUNTIME_DIR=%s", p->tmp)); /* the store's marker is there */
     }
+    if (p->told_node)
+        put(env, &n, arena_printf(a, "RANKQUAKE_NODE=%s", p->node));
     put(env, &n, "PYTHONUNBUFFERED=1");
     if (p->output)
         put(env, &n, arena_printf(a, "RANKQUAKE_OUTPUT=%s", p->output));

@@ -1,5 +1,6 @@
 /* Loads job: the program, its workers and its checkpoints. */
 #include "base/str.h"
+#include "harness/crash/disk_model.h"
 #include "harness/scenario/launcher.h"
 #include "harness/scenario/reader.h"
 
@@ -105,6 +106,52 @@ static void read_dir(struct reader *r, const struct key *k, const struct yaml *n
         reader_check_placeholders(r, n->text, n->place);
 }
 
+static void check_fs(struct reader *r, const struct key *k, const struct yaml *n) {
+    struct err err;
+    unsigned models;
+    if (disk_models_parse(n->text, &models, &err) != 0)
+        diagnostics_add(r->d, n->place, "%s: %s", k->name, err.msg);
+}
+
+static void read_fs(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct job_spec *j = out;
+    if (reader_words(r, k, n, &j->crash.fs, &j->crash.fs_n))
+        yaml_each(it, n) check_fs(r, k, it);
+}
+
+static void read_shared_fs(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct job_spec *j = out;
+    if (!reader_is_scalar(r, k, n))
+        return;
+    if (strchr(n->text, ','))
+        diagnostics_add(r->d, n->place, "shared_fs: {shared} lies on one file system: nfs");
+    else
+        check_fs(r, k, n);
+    j->crash.shared_fs = n->text;
+}
+
+static void read_deaths(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    static const char *const deaths[] = {"process", "kernel", "power", NULL};
+    struct job_spec *j = out;
+    if (!reader_words(r, k, n, &j->crash.deaths, &j->crash.deaths_n))
+        return;
+    yaml_each(it, n) if (!str_in(it->text, deaths)) diagnostics_add(
+        r->d, it->place, "deaths: there are process, kernel and power, not \"%s\"", it->text);
+}
+
+/* A disk is one of several nodes'. */
+static void read_result(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    reader_text(r, k, n, out);
+    if (n->type != YAML_SCALAR)
+        return;
+    const char *rest = str_starts(n->text, "{shared}") ? n->text + strlen("{shared}") : n->text;
+    if (strchr(rest, '{'))
+        diagnostics_add(r->d, n->place,
+                        "result: of what stands in braces it begins with {shared}, or has none: "
+                        "\"%s\"",
+                        n->text);
+}
+
 static const char *const writes[] = {"kept", "undone", NULL};
 
 #define AT(member)    .offset = offsetof(struct job_spec, member)
@@ -178,6 +225,32 @@ const struct section section_checkpoint = {
          "whether a round resumed from the newest is left open.",
          "complete: ./list-complete", reader_text, AT(checkpoint_complete), PLACE(complete_place),
          .form = "<text>"},
+        {"result", "a file", NULL,
+         "By what `rankquake crashpoints` compares two runs; {shared} may stand before it. Without "
+         "it "
+         "by what the job says that it has become (the event done, or observe), else by the files "
+         "of its last save.",
+         "result: \"{shared}/model.pt\"", read_result, AT(crash.result), .form = "<text>"},
+        {"fs", "a list of ext4, xfs, posix and nfs", NULL,
+         "What each node's {disk} promises to have after a loss of power, for `rankquake "
+         "crashpoints`; without it ext4, xfs and posix are asked about.",
+         "fs: [ext4, xfs]", read_fs, .form = "[ext4 | xfs | posix | nfs]"},
+        {"shared_fs", "ext4, xfs, posix or nfs", "(nfs)",
+         "The same of {shared}. nfs: a node loses what it has written itself, and has not synced "
+         "or closed.",
+         "shared_fs: nfs", read_shared_fs, .form = "ext4 | xfs | posix | nfs"},
+        {"deaths", "a list of process, kernel and power", NULL,
+         "What dies in `rankquake crashpoints`; without it all three.", "deaths: [process, power]",
+         read_deaths, .form = "[process | kernel | power]"},
+        {"loss_band", "a percentage such as 2%", NULL,
+         "Another result counts as resumed there while the last loss differs by no more.",
+         "loss_band: 2%", reader_percent, AT(crash.loss_band), .min = 1, .max = 1000,
+         .form = "<percent>"},
+        {"max_states", "a whole number", "(400)",
+         "At most so many different states are tried there.", "max_states: 100", reader_int,
+         AT(crash.max_states), .min = 1, .max = 10000000, .form = "<int>"},
+        {"budget", "a duration", "(10m)", "No trial is begun there after this.", "budget: 5m",
+         reader_duration, AT(crash.budget_ns), .min = 1, .form = "<duration>"},
         {0},
     },
 };

@@ -61,6 +61,31 @@ static void put_map(struct buf *b, const struct pair *v, size_t n) {
     buf_putc(b, '}');
 }
 
+static void put_checkpoint(struct buf *b, const struct job_spec *j) {
+    const struct crash_points_spec *c = &j->crash;
+    if (!j->checkpoint_dir && !c->result && !c->fs_n && !c->shared_fs && !c->deaths_n &&
+        !c->loss_band && !c->max_states && !c->budget_ns)
+        return;
+    buf_puts(b, "  checkpoint:\n");
+    put_field(b, "    dir", j->checkpoint_dir);
+    put_field(b, "    complete", j->checkpoint_complete);
+    put_field(b, "    result", c->result);
+    if (c->fs_n)
+        put_list(b, "    fs", c->fs, c->fs_n);
+    put_field(b, "    shared_fs", c->shared_fs);
+    if (c->deaths_n)
+        put_list(b, "    deaths", c->deaths, c->deaths_n);
+    if (c->loss_band)
+        buf_printf(b, "    loss_band: %d%%\n", c->loss_band);
+    if (c->max_states)
+        buf_printf(b, "    max_states: %d\n", c->max_states);
+    if (c->budget_ns) {
+        buf_puts(b, "    budget: ");
+        put_duration(b, c->budget_ns);
+        buf_putc(b, '\n');
+    }
+}
+
 static void put_job(struct buf *b, const struct job_spec *j) {
     buf_printf(b, "job:\n  nnodes: \"%d:%d\"\n  workers_per_node: %d\n  max_restarts: %d\n",
                j->min_nodes, j->max_nodes, j->workers_per_node, j->max_restarts);
@@ -82,11 +107,7 @@ static void put_job(struct buf *b, const struct job_spec *j) {
     }
     if (j->writes_undone)
         buf_puts(b, "  writes: undone\n");
-    if (j->checkpoint_dir) {
-        buf_puts(b, "  checkpoint:\n");
-        put_field(b, "    dir", j->checkpoint_dir);
-        put_field(b, "    complete", j->checkpoint_complete);
-    }
+    put_checkpoint(b, j);
 }
 
 static void put_observe(struct buf *b, const struct observe_spec *o) {

@@ -56,6 +56,17 @@ struct cluster_spec {
     struct place place, nodes_place, start_place, store_place, quota_place;
 };
 
+/* What `rankquake crashpoints` is told of a job; see job.checkpoint. */
+struct crash_points_spec {
+    const char *result;                    /* a file; NULL: what the job says that it has become */
+    const char *const *fs, *const *deaths; /* NULL: as usual */
+    size_t fs_n, deaths_n;
+    const char *shared_fs; /* of {shared} */
+    int loss_band;         /* per cent; 0: none */
+    int max_states;
+    int64_t budget_ns;
+};
+
 struct job_spec {
     int min_nodes, max_nodes; /* nnodes: "MIN:MAX" */
     int workers_per_node;
@@ -78,6 +89,7 @@ struct job_spec {
     const char *checkpoint_dir; /* job.checkpoint.dir, else taken from --checkpoint-dir= of run */
     const char
         *checkpoint_complete; /* COMMAND that prints complete steps; NULL: ranktrain's format */
+    struct crash_points_spec crash;
     struct place place, nnodes_place, run_place, workers_place, backend_place, launcher_place,
         needs_place, complete_place;
 };

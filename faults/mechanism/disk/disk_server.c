@@ -86,9 +86,9 @@ void disk_drop_fd(struct disk_mount *m, int fd) {
 
 /* ---- the record ---- */
 
-static int rank_in(int proc) {
+static void writer_in(int proc, struct disk_writer *ret) {
     FILE_CLOSE int fd = openat(proc, "environ", O_RDONLY | O_CLOEXEC);
-    return disk_rank_in(fd);
+    disk_writer_in(fd, ret);
 }
 
 static int process_in(int proc, int thread) {
@@ -101,7 +101,7 @@ static int process_in(int proc, int thread) {
 }
 
 static const struct disk_caller *caller_of(struct disk *d, int thread) {
-    static const struct disk_caller nobody = {.rank = -1};
+    static const struct disk_caller nobody = {.who = {.rank = -1}};
     struct disk_caller *known = &d->callers[(unsigned)thread % DISK_CALLERS];
     char path[32];
     if (thread <= 0)
@@ -111,11 +111,11 @@ static const struct disk_caller *caller_of(struct disk *d, int thread) {
     if (known->thread)
         file_close(&known->proc);
     snprintf(path, sizeof(path), "/proc/%d", thread);
-    *known = (struct disk_caller){.thread = thread, .pid = thread, .rank = -1};
+    *known = (struct disk_caller){.thread = thread, .pid = thread, .who = {.rank = -1}};
     known->proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (known->proc >= 0) {
         known->pid = process_in(known->proc, thread);
-        known->rank = rank_in(known->proc);
+        writer_in(known->proc, &known->who);
     }
     return known;
 }
@@ -127,8 +127,8 @@ int disk_process_of(struct disk *d, int thread) {
 static void note(struct disk_call *c, struct disk_operation *o) {
     const struct disk_caller *who = caller_of(c->disk, (int)c->in->pid);
     o->pid = who->pid;
-    o->rank = who->rank;
-    o->node = c->mount->node;
+    o->rank = who->who.rank;
+    o->node = *c->mount->node ? c->mount->node : who->who.node;
     o->t_ns = clock_monotonic_ns();
     disk_recorder_add(c->disk->recorder, o);
 }
@@ -158,7 +158,7 @@ void disk_mark(struct disk *d, const char *node, int pid, const char *what) {
                                    .path = what,
                                    .t_ns = clock_monotonic_ns(),
                                    .pid = pid,
-                                   .rank = who->rank,
+                                   .rank = who->who.rank,
                                    .node = node};
         disk_recorder_add(d->recorder, &o);
     }

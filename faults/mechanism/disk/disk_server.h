@@ -15,7 +15,8 @@ enum { DISK_WRITE_MAX = 1 << 20, DISK_THREADS_MAX = 32, DISK_CALLERS = 64 };
 /* A thread of a process that uses the disk. */
 struct disk_caller {
     int thread, proc; /* proc: of /proc/THREAD, by which it is seen whether it is still the same */
-    int pid, rank;
+    int pid;
+    struct disk_writer who;
 };
 
 struct disk_mount {

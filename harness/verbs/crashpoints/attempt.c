@@ -98,6 +98,8 @@ void attempt_read(const struct crashing *c, const struct stage_end *end, int out
                            : ATTEMPT_FAILED;
     if (end->err.code)
         str_copy(o->why, sizeof(o->why), end->err.msg);
+    else if (c->scenario)
+        crashing_read_end(o);
 }
 
 void attempt_heard(struct attempt_told *t, const char *kind, int64_t step, const char *text) {

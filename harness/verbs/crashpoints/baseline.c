@@ -9,7 +9,6 @@
 #include "base/sys/process.h"
 #include "harness/crash/call_record.h"
 #include "harness/crash/folder.h"
-#include "harness/crash/barriers.h"
 #include "harness/crash/told.h"
 
 #include <errno.h>
@@ -31,10 +30,8 @@ struct baseline {
     struct attempt_told heard;
     struct crash_stage stage;
     int output, dir, watch, source; /* source: what the user's own directory holds, -1 */
-    bool fuse;                      /* a disk of ours records, and marks are put in afterwards */
-    struct disk_operation *marks;
-    size_t marks_n;
-    struct barriers barriers;
+    bool fuse;                      /* a disk of ours records */
+    struct crash_marks marks;       /* put into the record afterwards */
 };
 
 /* ---- the directory ---- */
@@ -58,6 +55,8 @@ int crashing_copy(const char *from, const char *to, struct err *err) {
 static int fill(void *arg, const char *path, struct err *err) {
     const struct baseline *b = arg;
     char from[64];
+    if (b->c->scenario)
+        return crashing_make_disks(b->c, path, err);
     if (b->source < 0)
         return 0;
     snprintf(from, sizeof(from), "/proc/%d/fd/%d", (int)getpid(), b->source);
@@ -65,45 +64,39 @@ static int fill(void *arg, const char *path, struct err *err) {
 }
 
 static int sum(void *arg, const char *path, char ret[65]) {
-    (void)arg;
-    return crash_folder_hash(path, ret, NULL);
+    const struct baseline *b = arg;
+    char disks[PATH_MAX];
+    return crash_folder_hash(crashing_disks(b->c, path, disks), ret, NULL);
 }
 
 /* ---- while it is on ---- */
 
-static int rank_of(const struct baseline *b, int pid) {
+/* Its processes are seen under other numbers in there: it is known by its rank. */
+static void find_writer(const struct baseline *b, int pid, struct disk_writer *ret) {
     char path[64];
-    for (size_t i = b->barriers.n; i-- > 0;)
-        if (b->barriers.v[i].pid == pid)
-            return b->barriers.v[i].rank;
+    *ret = (struct disk_writer){.rank = -1};
+    for (size_t i = b->marks.n; i-- > 0;)
+        if (b->marks.v[i].pid == pid) {
+            ret->rank = b->marks.v[i].rank;
+            str_copy(ret->node, sizeof(ret->node), b->marks.v[i].node);
+            return;
+        }
     snprintf(path, sizeof(path), "/proc/%d/environ", pid);
-    FILE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    return disk_rank_in(fd);
+    FILE_CLOSE int environment = open(path, O_RDONLY | O_CLOEXEC);
+    disk_writer_in(environment, ret);
 }
 
 static void hear(void *arg, const struct told_event *e) {
     struct baseline *b = arg;
-    char what[128];
+    struct disk_writer who;
+    find_writer(b, e->pid, &who);
     attempt_heard(&b->heard, e->kind, e->step, e->text);
-    int64_t step = str_eq(e->kind, "step") ? e->step : -1;
-    barriers_note(&b->barriers, &(struct barrier){step, e->t_ns, e->pid, rank_of(b, e->pid)});
-    bool barrier = str_eq(e->kind, "barrier");
-    if (!str_starts(e->kind, "checkpoint-") && !barrier)
-        return;
-    snprintf(what, sizeof(what), "%.60s %lld", e->kind, (long long)e->step);
-    if (barrier)
-        str_copy(what, sizeof(what), "barrier");
-    if (b->record)
-        call_record_mark(b->record, what, e->pid);
-    else if (b->fuse)
-        mem_push(b->marks, b->marks_n) =
-            (struct disk_operation){.deed = DISK_MARK,
-                                    .path = arena_strdup(&b->c->arena, what),
-                                    .to = "",
-                                    .t_ns = e->t_ns,
-                                    .pid = e->pid,
-                                    .rank = -1,
-                                    .node = ""};
+    crash_marks_hear(&b->marks, &(struct crash_word){.kind = e->kind,
+                                                     .step = e->step,
+                                                     .pid = e->pid,
+                                                     .rank = who.rank,
+                                                     .node = who.node,
+                                                     .t_ns = e->t_ns});
 }
 
 /* The directory comes first, then the watch. */
@@ -144,10 +137,10 @@ static void attend(struct baseline *b, struct err *err) {
 }
 
 /* In the stage the folder of the events is the one that lies outside. */
-static const char *const *over_disk(struct crashing *c) {
-    char bin[PATH_MAX], bytes[32];
+static const char *const *over_disk(struct crashing *c, const char *const *argv) {
+    char bin[PATH_MAX], bytes[32], disks[PATH_MAX];
     size_t n = 0;
-    while (c->argv[n])
+    while (argv[n])
         n++;
     const char **v = arena_array(&c->arena, const char *, n + 12);
     size_t k = 0;
@@ -155,28 +148,46 @@ static const char *const *over_disk(struct crashing *c) {
     v[k++] = arena_printf(&c->arena, "%s/rankquake", file_own_folder(bin, sizeof(bin)));
     v[k++] = "disk";
     v[k++] = "--over";
-    v[k++] = c->dir;
+    v[k++] = arena_strdup(&c->arena, crashing_disks(c, c->dir, disks));
     v[k++] = "--record";
     v[k++] = STAGE_EVENTS "/record";
     v[k++] = "--max-bytes";
     v[k++] = arena_strdup(&c->arena, bytes);
     v[k++] = "--";
     for (size_t i = 0; i < n; i++)
-        v[k++] = c->argv[i];
+        v[k++] = argv[i];
+    return v;
+}
+
+/* A scenario is started by us, and leaves what its job has told. */
+static const char *const *with_marks(struct crashing *c, const char *path) {
+    size_t n = 0;
+    while (c->argv[n])
+        n++;
+    const char **v = arena_array(&c->arena, const char *, n + 3);
+    memcpy(v, c->argv, n * sizeof(*v));
+    v[n] = "--marks";
+    v[n + 1] = path;
     return v;
 }
 
 static int start(struct baseline *b, struct err *err) {
     struct crashing *c = b->c;
     struct stage_spec s = crashing_stage(c);
+    const char *own =
+        c->namespaces ? STAGE_EVENTS : arena_printf(&c->arena, "%s/scratch/told", c->out.path);
+    if (c->scenario)
+        s.argv = with_marks(c, arena_printf(&c->arena, "%s/marks", own));
     if (b->fuse)
-        s.argv = over_disk(c);
-    const char *events = arena_printf(&c->arena, "%s/events/baseline", c->out.path);
+        s.argv = over_disk(c, s.argv);
+    const char *events = arena_printf(&c->arena, "%s/scratch/told/baseline", c->out.path);
     b->told = told_new(events, hear, b, NULL);
     b->output = memfd_create("output", MFD_CLOEXEC);
     s.events = b->told ? events : NULL;
     s.output = b->output;
+    char disks[PATH_MAX];
     s.watch = b->fuse ? NULL : call_record_watch();
+    s.recorded = crashing_disks(c, c->dir, disks);
     s.limit_ns = c->limit_asked_ns;
     s.fill = fill;
     s.sum = sum;
@@ -192,8 +203,7 @@ static void baseline_fini(struct baseline *b) {
     file_close(&b->dir);
     file_close(&b->watch);
     file_close(&b->source);
-    barriers_fini(&b->barriers);
-    free(b->marks);
+    crash_marks_fini(&b->marks);
 }
 
 /* ---- what came of it ---- */
@@ -218,46 +228,22 @@ static int say_ended(const struct crashing *c, const struct resumption *o) {
     return EXIT_BROKEN;
 }
 
-/* What a rank tells is where it is in what it does: it goes no further when it has stopped. */
-static void add_operation(struct baseline *b, struct disk_operation o) {
-    for (size_t i = 0; o.deed == DISK_MARK && o.rank < 0 && i < b->barriers.n; i++)
-        if (b->barriers.v[i].pid == o.pid)
-            o.rank = b->barriers.v[i].rank;
-    disk_recorder_add(b->recorder, &o);
-}
-
-/* The record anew, with marks where the moments say: behind what was done before them. */
-static int put_marks(struct baseline *b, const struct disk_record *own, const char *path,
-                     struct err *err) {
-    int r = disk_recorder_open(&b->recorder, path, b->c->max_bytes, err);
-    size_t m = 0;
-    barriers_mark(&b->barriers, own, &b->marks, &b->marks_n);
-    for (size_t i = 0; i < own->n && r == 0; i++) {
-        for (; m < b->marks_n && b->marks[m].t_ns < own->v[i].t_ns; m++)
-            add_operation(b, b->marks[m]);
-        add_operation(b, own->v[i]);
-    }
-    for (; m < b->marks_n && r == 0; m++)
-        add_operation(b, b->marks[m]);
-    return r;
-}
-
-/* Whoever is full has said what there was room for. */
-static int finish_record(struct baseline *b, struct err *err) {
-    b->c->record_full |= b->recorder && disk_recorder_full(b->recorder);
-    int r = disk_recorder_close(b->recorder, err);
-    b->recorder = NULL;
-    return r == -EFBIG ? 0 : r;
-}
-
-static int close_record(struct baseline *b, const char *own_path, const char *path) {
+/* The record that was made, and what was told meanwhile, as one. */
+static int close_record(struct baseline *b, const char *path) {
     struct err err = {0};
     struct crashing *c = b->c;
     struct disk_record own = {0};
-    int r = finish_record(b, &err);
-    r = r ? r : disk_record_load(own_path, &c->arena, &own, &err);
-    r = r ? r : put_marks(b, &own, path, &err);
-    r = r ? r : finish_record(b, &err);
+    const char *its = arena_printf(&c->arena, "%s/scratch/told/record", c->out.path);
+    const char *marks = arena_printf(&c->arena, "%s/scratch/told/marks", c->out.path);
+    c->record_full |= b->recorder && disk_recorder_full(b->recorder);
+    int r = disk_recorder_close(b->recorder, &err);
+    b->recorder = NULL;
+    if (r && r != -EFBIG)
+        return verb_broken(c->arguments->verb, &err);
+    r = disk_record_load(its, &c->arena, &own, &err);
+    if (r == 0 && c->scenario && c->baseline.how == ATTEMPT_ENDED)
+        r = crash_marks_load(&b->marks, marks, &err);
+    r = r ? r : crash_marks_put(&b->marks, &own, path, &err);
     r = r ? r : disk_record_load(path, &c->arena, &c->record, &err);
     return r ? verb_broken(c->arguments->verb, &err) : 0;
 }
@@ -273,7 +259,7 @@ static bool was_refused(const struct baseline *b) {
            WEXITSTATUS(o->status) == EXIT_SKIPPED && says_disk(o);
 }
 
-static int end(struct baseline *b, const char *own, const char *path) {
+static int end(struct baseline *b, const char *path) {
     struct crashing *c = b->c;
     struct stage_end e;
     if (*c->interrupted)
@@ -290,9 +276,11 @@ static int end(struct baseline *b, const char *own, const char *path) {
     if (b->fuse && was_refused(b))
         return EXIT_SKIPPED;
     c->record_full = b->fuse && c->baseline.how == ATTEMPT_ENDED && says_disk(&c->baseline);
-    int code = close_record(b, own, path);
-    if (c->baseline.how == ATTEMPT_BROKEN)
-        return verb_broken(c->arguments->verb, &e.err);
+    if (c->baseline.how == ATTEMPT_BROKEN) {
+        fprintf(stderr, "rankquake crashpoints: %s\n", c->baseline.why);
+        return EXIT_BROKEN;
+    }
+    int code = close_record(b, path);
     return code ? code : c->baseline.how == ATTEMPT_ENDED ? 0 : say_ended(c, &c->baseline);
 }
 
@@ -306,17 +294,17 @@ static int record_by(struct crashing *c, bool fuse) {
                          .fuse = fuse};
     struct err err = {0};
     const char *path = arena_printf(&c->arena, "%s/record", c->out.path);
-    const char *own = arena_printf(&c->arena, "%s/events/record", c->out.path);
     b.heard = (struct attempt_told){-1, -1, "", false};
     if (c->copied)
         b.source = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int r = fuse ? 0 : disk_recorder_open(&b.recorder, own, c->max_bytes, &err);
+    const char *its = arena_printf(&c->arena, "%s/scratch/told/record", c->out.path);
+    int r = fuse ? 0 : disk_recorder_open(&b.recorder, its, c->max_bytes, &err);
     r = r ? r : start(&b, &err);
     mode_t mask = umask(0); /* new files are made here, with the umask of who asks for them */
     if (r == 0)
         attend(&b, &err);
     umask(mask);
-    int code = r ? verb_broken(c->arguments->verb, &err) : end(&b, own, path);
+    int code = r ? verb_broken(c->arguments->verb, &err) : end(&b, path);
     if (b.recorder)
         disk_recorder_close(b.recorder, &err);
     baseline_fini(&b);
@@ -387,8 +375,9 @@ static int take_earlier(struct crashing *c) {
 int crashing_record(struct crashing *c) {
     struct err err = {0};
     BUF_FINI struct buf text = {0};
-    int code =
-        folder_make(&c->out, "events", 0755, &err) == 0 ? 0 : verb_broken(c->arguments->verb, &err);
+    int code = folder_make(&c->out, "scratch/told", 0755, &err) == 0
+                   ? 0
+                   : verb_broken(c->arguments->verb, &err);
     if (code == 0)
         code = c->earlier ? take_earlier(c) : record_any(c);
     if (code)

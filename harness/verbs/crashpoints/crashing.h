@@ -7,8 +7,10 @@
 
 #include "base/sys/folder.h"
 #include "harness/crash/causes.h"
+#include "harness/crash/marks.h"
 #include "harness/crash/stage.h"
 #include "harness/crash/states.h"
+#include "harness/plan/plan.h"
 #include "harness/scenario/pattern.h"
 #include "harness/verbs.h"
 #include "reports/crash_points.h"
@@ -52,15 +54,19 @@ struct crashing {
     const struct arguments *arguments;
     struct arena arena;
     /* what was asked for */
-    const char *const *argv;
-    const char *dir; /* absolute */
-    const char *cwd, *result, *only, *earlier, *junit;
-    bool placed; /* {dir} stands in the command */
+    const char *const *words;  /* the command, {dir} in it; of a scenario, ours that starts it */
+    const char *const *argv;   /* the same with the directory in its place */
+    struct scenario *scenario; /* NULL: a command */
+    struct plan *plan;         /* of it */
+    const char *dir;           /* absolute */
+    const char *cwd, *only, *earlier, *junit;
+    const char *result_asked, *result; /* {dir} may stand in the first */
+    bool placed;                       /* {dir} stands in the command */
     bool namespaces, network, copied, all, keep_going;
     int64_t jobs, budget_ns, until_ns, limit_ns, limit_asked_ns, seed, states_max, saves_asked;
     uint64_t max_bytes;
-    unsigned models, deaths;
-    double band; /* of the loss, a part of it; below 0: none */
+    unsigned models, deaths, shared_model; /* shared_model: as in struct crash_ask */
+    double band;                           /* of the loss, a part of it; below 0: none */
     const char *record_by;
     struct observed_pattern observed[16];
     size_t observed_n;
@@ -84,6 +90,21 @@ struct crashing {
     struct crash_points report;
     volatile int *interrupted;
 };
+
+/* ---- scene.c: of a scenario ---- */
+
+/* Its file, what it says of crash points, and whether it can be had here. 0, or the exit code after
+ * saying why not. */
+int crashing_take_scenario(struct crashing *c);
+/* The scenario as it is started, in the run directory. */
+int crashing_write_scenario(struct crashing *c);
+/* What is recorded of a stage's directory, and is in a state: of a scenario what {shared} and the
+ * nodes' disks lie in. */
+const char *crashing_disks(const struct crashing *c, const char *dir, char ret[PATH_MAX]);
+/* The same, made anew and empty. */
+int crashing_make_disks(const struct crashing *c, const char *dir, struct err *err);
+/* What a start of a scenario has come to, by its exit code. */
+void crashing_read_end(struct resumption *o);
 
 /* ---- baseline.c ---- */
 

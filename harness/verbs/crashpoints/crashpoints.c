@@ -9,6 +9,7 @@
 #include "harness/crash/barriers.h"
 #include "harness/play/announcement.h"
 #include "harness/play/suite.h"
+#include "harness/run/presence.h"
 #include "harness/scenario/command.h"
 #include "harness/scenario/scenario.h"
 
@@ -45,9 +46,10 @@ static const struct verb_option options[] = {
     {"--seed", "N", "of what is drawn where there are more than can be tried (default: 1)"},
     {"--only", "POINT/STATE", "this trial alone, and what it prints"},
     {"--from", "RUN", "take the record of an earlier run, by its directory"},
+    {"--set", "KEY=VALUE", "a value of the scenario, job.checkpoint.max_states=50"},
     {"--isolation", "KIND",
-     "auto, namespaces or processes (needs {dir}, and --jobs 1 where ports "
-     "are fixed)"},
+     "auto, namespaces or processes (a command needs {dir}, and --jobs 1 where "
+     "ports are fixed)"},
     {"--share-network", NULL, "the host's network, and not one in which there is only the job"},
     {"--junit", "FILE", "one case per crash point, as in junit.xml of the run directory"},
     {"--out", "DIR", "where the directory of the run is made (default: runs)"},
@@ -100,7 +102,16 @@ static int observe_preset(struct crashing *c, const char *name) {
                             "--observe %s: write KIND=REGEX, or a preset (list presets)", name);
 }
 
+/* What a scenario observes is read where it is started (verbs/start.c), which tells it so. */
+static int take_told(struct crashing *c) {
+    int r = observe(c, "resume", "^rankquake start: resume ([0-9]+)$");
+    r = r ? r : observe(c, "model", "^rankquake start: model (.+)$");
+    return r ? r : observe(c, "loss", "^rankquake start: loss (.+)$");
+}
+
 static int take_observed(struct crashing *c) {
+    if (c->scenario)
+        return take_told(c);
     const char **all = arguments_all(c->arguments, "--observe");
     int r = 0;
     for (const char **o = all; *o && r == 0; o++) {
@@ -118,6 +129,7 @@ static int take_observed(struct crashing *c) {
 static int take_deaths(struct crashing *c) {
     const char *text = arguments_value(c->arguments, "--deaths");
     char **words = text ? str_split(&c->arena, text, ',', NULL) : NULL;
+    c->deaths = text ? 0 : c->deaths;
     for (; words && *words; words++) {
         unsigned bit = 0;
         for (int d = 0; d < CRASH_DEATHS_N; d++)
@@ -134,8 +146,10 @@ static int take_deaths(struct crashing *c) {
 static int take_band(struct crashing *c) {
     const char *text = arguments_value(c->arguments, "--loss-band");
     char *end = NULL;
-    c->band = text ? strtod(text, &end) : -1;
-    if (text && (end == text || *end || !(c->band >= 0 && c->band <= 10)))
+    if (!text)
+        return 0;
+    c->band = strtod(text, &end);
+    if (end == text || *end || !(c->band >= 0 && c->band <= 10))
         return verb_usage_error(c->arguments->verb,
                                 "--loss-band %s: write a part of the loss, as in 0.02", text);
     return 0;
@@ -147,7 +161,8 @@ static int take_numbers(struct crashing *c) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     c->jobs = processors > 1 ? processors : 1;
     c->seed = 1;
-    c->budget_ns = 600 * INT64_C(1000000000);
+    if (!c->budget_ns)
+        c->budget_ns = 600 * INT64_C(1000000000);
     int r = arguments_number(a, "--jobs", 1, 1000, &c->jobs);
     r = r ? r : arguments_number(a, "--save", 1, 1000000, &c->saves_asked);
     r = r ? r : arguments_number(a, "--seed", 0, INT64_MAX, &c->seed);
@@ -201,27 +216,35 @@ static const char *with_dir(struct arena *a, const char *word, const char *dir, 
 
 static void put_command(struct crashing *c, const char *dir) {
     size_t n = 0;
-    while (c->arguments->rest[n])
+    while (c->words[n])
         n++;
     const char **v = arena_array(&c->arena, const char *, n + 1);
     for (size_t i = 0; i < n; i++)
-        v[i] = with_dir(&c->arena, c->arguments->rest[i], dir, &c->placed);
+        v[i] = with_dir(&c->arena, c->words[i], dir, &c->placed);
     c->argv = v;
+    if (c->result_asked)
+        c->result = with_dir(&c->arena, c->result_asked, dir, &(bool){false});
+}
+
+static int take_cwd(struct crashing *c) {
+    char cwd[PATH_MAX];
+    struct err err;
+    if (!getcwd(cwd, sizeof(cwd)))
+        return err_set(&err, -errno, "find the current directory"),
+               verb_broken(c->arguments->verb, &err);
+    c->cwd = arena_strdup(&c->arena, cwd);
+    return 0;
 }
 
 static int take_command(struct crashing *c) {
     const struct arguments *a = c->arguments;
     const char *dir = arguments_value(a, "--dir");
     char cwd[PATH_MAX];
-    if (a->files_n)
-        return verb_usage_error(a->verb, "%s: the command stands behind --", a->files[0]);
     if (!a->rest || !*a->rest)
-        return verb_usage_error(a->verb, "there is no command: put it behind --");
-    if (!getcwd(cwd, sizeof(cwd)))
-        return verb_broken(a->verb, &(struct err){.code = -errno,
-                                                  .msg = "there is no current "
-                                                         "directory"});
-    c->cwd = arena_strdup(&c->arena, cwd);
+        return verb_usage_error(
+            a->verb, "there is no command and no scenario: put a command behind --, or name a "
+                     "file");
+    c->words = (const char *const *)a->rest;
     put_command(c, "");
     if (c->placed == (dir != NULL))
         return verb_usage_error(a->verb, dir ? "--dir and {dir} in the command: one of them"
@@ -233,8 +256,8 @@ static int take_command(struct crashing *c) {
     if (dir && !*dir)
         return verb_usage_error(a->verb, "--dir is empty");
     if (dir)
-        c->dir =
-            arena_printf(&c->arena, "%s%s%s", *dir == '/' ? "" : cwd, *dir == '/' ? "" : "/", dir);
+        c->dir = arena_printf(&c->arena, "%s%s%s", *dir == '/' ? "" : c->cwd,
+                              *dir == '/' ? "" : "/", dir);
     if (dir && file_exists(dir) && realpath(dir, cwd))
         c->dir = arena_strdup(&c->arena, cwd);
     return 0;
@@ -252,7 +275,7 @@ static int take_record(struct crashing *c) {
 
 static int take_options(struct crashing *c) {
     const struct arguments *a = c->arguments;
-    c->result = arguments_value(a, "--result");
+    const char *result = arguments_value(a, "--result");
     c->only = arguments_value(a, "--only");
     c->earlier = arguments_value(a, "--from");
     c->junit = arguments_value(a, "--junit");
@@ -260,27 +283,45 @@ static int take_options(struct crashing *c) {
     if (c->only && !c->earlier)
         return verb_usage_error(a->verb, "--only takes --from RUN: the directory of the run that "
                                          "named it");
-    int r = take_command(c);
+    if (a->files_n && a->rest)
+        return verb_usage_error(a->verb, "%s and a command behind --: one of them", a->files[0]);
+    int r = take_cwd(c);
+    r = r ? r : a->files_n ? crashing_take_scenario(c) : take_command(c);
     r = r ? r : take_numbers(c);
     r = r ? r : take_deaths(c);
     r = r ? r : take_band(c);
     r = r ? r : take_models(c);
     r = r ? r : take_observed(c);
+    c->result = c->result_asked = result ? result : c->result_asked;
     r = r ? r : take_isolation(c);
     return r ? r : take_record(c);
+}
+
+static const char *name_of(const struct crashing *c) {
+    return c->scenario ? c->scenario->name : str_base(c->words[0]);
 }
 
 static int make_out(struct crashing *c) {
     struct err err = {0};
     const char *out = arguments_value(c->arguments, "--out");
-    const char *title = arena_printf(&c->arena, "crashpoints-%s", str_base(c->arguments->rest[0]));
+    const char *title = arena_printf(&c->arena, "crashpoints-%s", name_of(c));
     if (suite_make_dir(out ? out : "runs", title, (uint64_t)c->seed, &c->out, &err) != 0)
+        return verb_broken(c->arguments->verb, &err);
+    /* `clean` finds what is left where we are killed. */
+    struct presence own;
+    presence_own(&own, false);
+    if (presence_write(&c->out, &own, &err) != 0)
         return verb_broken(c->arguments->verb, &err);
     if (!c->placed)
         return 0;
-    c->dir = arena_printf(&c->arena, "%s/dir", c->out.path);
+    c->dir = arena_printf(&c->arena, "%s/scratch/dir", c->out.path);
+    int code = c->scenario ? crashing_write_scenario(c) : 0;
+    if (code)
+        return code;
     put_command(c, c->dir);
-    return folder_make(&c->out, "dir", 0755, &err) == 0 ? 0 : verb_broken(c->arguments->verb, &err);
+    return folder_make(&c->out, "scratch/dir", 0755, &err) == 0
+               ? 0
+               : verb_broken(c->arguments->verb, &err);
 }
 
 /* ---- the trials ---- */
@@ -413,9 +454,9 @@ static int crash(struct crashing *c) {
     say_facts(c, clock_monotonic_ns() - since_ns);
     crashing_conclude(c);
     BUF_FINI struct buf command = {0};
-    plan_put_words((const char *const *)c->arguments->rest, &command);
+    plan_put_words(c->scenario ? c->arguments->files : c->words, &command);
     c->report.command = arena_strdup(&c->arena, buf_str(&command));
-    c->report.title = arena_printf(&c->arena, "crashpoints %s", str_base(c->arguments->rest[0]));
+    c->report.title = arena_printf(&c->arena, "crashpoints %s", name_of(c));
     return crashing_tell(c, &err) == 0 ? c->report.exit_code
                                        : verb_broken(c->arguments->verb, &err);
 }
@@ -433,18 +474,21 @@ static int main_crashpoints(const struct arguments *a) {
     c->arguments = a;
     c->out = FOLDER_NONE;
     c->interrupted = &interrupted;
+    c->band = -1;
     find_own_programs(c);
     struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     int code = crash(c);
     if (c->out.fd >= 0) {
-        folder_remove(&c->out, "events", NULL);
-        folder_remove(&c->out, "dir", NULL);
+        folder_remove(&c->out, "scratch", NULL);
+        presence_remove(&c->out);
     }
     for (size_t i = 0; i < c->observed_n; i++)
         pattern_free(c->observed[i].pattern);
     crash_states_fini(&c->states);
+    plan_free(c->plan);
+    scenario_free(c->scenario);
     folder_close(&c->out);
     free(c->trials);
     arena_fini(&c->arena);
@@ -454,7 +498,7 @@ static int main_crashpoints(const struct arguments *a) {
 
 const struct verb verb_crashpoints = {
     .name = "crashpoints",
-    .usage = "crashpoints [options] -- CMD...",
+    .usage = "crashpoints [options] SCENARIO.yaml | -- CMD...",
     .summary = "start a job from every state that a crash or a power loss could leave its "
                "checkpoints in",
     .example =

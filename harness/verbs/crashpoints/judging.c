@@ -201,8 +201,8 @@ static const char *repeat_of(struct crashing *c, const char *name) {
     }
     BUF_FINI struct buf words = {0};
     plan_put_words(v, &words);
-    buf_printf(&words, " --only %s -- ", name);
-    plan_put_words((const char *const *)a->rest, &words);
+    buf_printf(&words, " --only %s%s", name, c->scenario ? " " : " -- ");
+    plan_put_words(c->scenario ? a->files : (const char *const *)a->rest, &words);
     return arena_strdup(&c->arena, buf_str(&words));
 }
 

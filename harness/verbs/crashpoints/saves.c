@@ -158,18 +158,24 @@ static size_t find_finals(struct crashing *c) {
 
 /* What the baseline has left of them, out of the record. */
 static int sum_finals(struct crashing *c, size_t state, struct err *err) {
-    const char *path = arena_printf(&c->arena, "%s/final", c->out.path);
-    int r = folder_make(&c->out, "final", 0755, err);
+    const char *path = arena_printf(&c->arena, "%s/scratch/final", c->out.path);
+    int r = folder_make(&c->out, "scratch/final", 0755, err);
     r = r ? r : crash_folder_write(&c->states, state, path, err);
     if (r == 0)
         crashing_sum(c, path, c->baseline.sum);
-    folder_remove(&c->out, "final", NULL);
+    folder_remove(&c->out, "scratch/final", NULL);
     return r;
 }
 
 /* ---- all ---- */
 
 static int say_none(const struct crashing *c) {
+    if (c->scenario) {
+        fprintf(stderr,
+                "rankquake crashpoints: the job wrote nothing into {shared} or a node's "
+                "{disk}, so there is no save to try: it is to keep its checkpoints there\n");
+        return EXIT_INCONCLUSIVE;
+    }
     fprintf(stderr,
             "rankquake crashpoints: the command wrote nothing into %s, so there is no save to "
             "try: --dir DIR names the directory in which it keeps its checkpoints%s\n",
@@ -215,6 +221,7 @@ int crashing_find_saves(struct crashing *c) {
                             .to = c->to,
                             .deaths = c->deaths,
                             .models = c->models,
+                            .shared = c->shared_model,
                             .states_max = (size_t)c->states_max,
                             .seed = (uint64_t)c->seed,
                             .wholes = wholes,
@@ -242,9 +249,10 @@ int64_t crashing_necessary(const struct crashing *c, const struct crash_way *way
 
 static int say_does_not_resume(const struct crashing *c, const struct resumption *o) {
     fprintf(stderr,
-            "rankquake crashpoints: the command does not resume by itself from a directory with a "
+            "rankquake crashpoints: the %s does not resume by itself from a directory with a "
             "whole checkpoint (%s), so nothing else was tried. Its last lines:\n%s\n",
-            o->how == ATTEMPT_HUNG ? "it hangs" : "it fails", o->why);
+            c->scenario ? "job" : "command", o->how == ATTEMPT_HUNG ? "it hangs" : "it fails",
+            o->why);
     return EXIT_INCONCLUSIVE;
 }
 
@@ -280,17 +288,39 @@ static int compare_again(struct crashing *c, const struct trial_ask *last) {
     return 0;
 }
 
+/* A job that says too early that all is there: what it left when it had done all of the save is
+ * taken, and that it was too early is found. */
+static bool try_ends(struct crashing *c, struct trial_ask *asks, struct resumption *got,
+                     size_t begin, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        struct save *s = &c->saves[begin + i];
+        bool bad = got[i].how == ATTEMPT_FAILED || got[i].how == ATTEMPT_HUNG;
+        if (!bad || s->whole == s->to)
+            continue;
+        struct trial_ask ask = {whole_state(c, s->to), "", NULL};
+        struct resumption at_end = {0};
+        if (!crashing_try(c, &ask, &at_end, 1))
+            return false;
+        if (at_end.how != ATTEMPT_ENDED)
+            continue;
+        s->whole = s->to;
+        asks[i] = ask;
+        got[i] = at_end;
+    }
+    return true;
+}
+
 int crashing_try_anchors(struct crashing *c) {
-    struct trial_ask asks[ANCHORS_MAX];
+    struct trial_ask asks[ANCHORS_MAX] = {{0}};
     struct resumption got[ANCHORS_MAX] = {{0}};
     size_t begin = c->saves_n > ANCHORS_MAX ? c->saves_n - ANCHORS_MAX : 0, n = c->saves_n - begin;
     bool any = false;
     for (size_t i = 0; i < n; i++)
         asks[i] = (struct trial_ask){whole_state(c, c->saves[begin + i].whole), "", NULL};
+    if (!crashing_try(c, asks, got, n) || !try_ends(c, asks, got, begin, n))
+        return EXIT_INTERRUPTED;
     c->trials_n = c->states.n;
     c->trials = mem_array(struct resumption, c->trials_n + 1);
-    if (!crashing_try(c, asks, got, n))
-        return EXIT_INTERRUPTED;
     keep_anchors(c, asks, got, begin, n);
     for (size_t i = 0; i < n; i++) {
         if (got[i].how == ATTEMPT_BROKEN) {

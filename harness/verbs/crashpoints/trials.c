@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct running_trial {
@@ -31,13 +32,17 @@ struct running_trial {
 /* In its own process: what it changes of the states is forgotten. */
 static int fill(void *arg, const char *path, struct err *err) {
     struct running_trial *t = arg;
+    char disks[PATH_MAX];
+    crashing_disks(t->c, path, disks);
     if (!t->ask.removed)
-        return 0;
-    int r = t->ask.copy ? crashing_copy(t->ask.copy, path, err)
-                        : crash_folder_write(&t->c->states, t->ask.state, path, err);
+        return crashing_make_disks(t->c, path, err);
+    if (t->c->scenario && mkdir(disks, 0755) != 0)
+        return err_set(err, -errno, "make %s", disks);
+    int r = t->ask.copy ? crashing_copy(t->ask.copy, disks, err)
+                        : crash_folder_write(&t->c->states, t->ask.state, disks, err);
     if (r || !*t->ask.removed)
         return r;
-    char *doomed = mem_printf("%s/%s", path, t->ask.removed);
+    char *doomed = mem_printf("%s/%s", disks, t->ask.removed);
     r = file_remove_tree(doomed, err);
     if (r == -ENOTDIR)
         r = unlink(doomed) == 0 ? 0 : -errno;
@@ -65,7 +70,8 @@ int crashing_sum(const struct crashing *c, const char *path, char ret[65]) {
 
 static int sum(void *arg, const char *path, char ret[65]) {
     const struct running_trial *t = arg;
-    return crashing_sum(t->c, path, ret);
+    char disks[PATH_MAX];
+    return crashing_sum(t->c, crashing_disks(t->c, path, disks), ret);
 }
 
 /* ---- one trial ---- */
@@ -93,13 +99,15 @@ static void take_place(struct running_trial *t, size_t slot, struct arena *a,
     size_t n = 0;
     if (t->c->namespaces || !t->c->placed)
         return;
-    s->dir = arena_printf(a, "%s/stage-%zu", t->c->out.path, slot);
-    while (t->c->arguments->rest[n])
+    s->dir = arena_printf(a, "%s/scratch/stage-%zu", t->c->out.path, slot);
+    while (t->c->words[n])
         n++;
     const char **v = arena_array(a, const char *, n + 1);
     for (size_t i = 0; i < n; i++)
-        v[i] = put_dir(a, t->c->arguments->rest[i], s->dir);
+        v[i] = put_dir(a, t->c->words[i], s->dir);
     s->argv = v;
+    if (t->c->result_asked)
+        s->result = put_dir(a, t->c->result_asked, s->dir);
 }
 
 static void hear(void *arg, const struct told_event *e) {
@@ -111,7 +119,7 @@ static void begin(struct running_trial *t, size_t slot) {
     ARENA_FINI struct arena arena = {0};
     struct stage_spec s = crashing_stage(t->c);
     struct err err = {0};
-    const char *events = arena_printf(&arena, "%s/events/%zu", t->c->out.path, slot);
+    const char *events = arena_printf(&arena, "%s/scratch/told/%zu", t->c->out.path, slot);
     t->output = memfd_create("output", MFD_CLOEXEC);
     t->heard = (struct attempt_told){-1, -1, "", false};
     t->told = told_new(events, hear, t, NULL);

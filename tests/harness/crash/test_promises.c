@@ -20,9 +20,9 @@ static void begin(void) {
 }
 
 static void promise(void) {
-    crash_changes_find(&changes, &made.record);
+    crash_changes_find(&changes, &made.record, false);
     for (size_t i = 0; i < DISK_MODELS_N; i++)
-        crash_promises_find(&promises[i], &disk_models[i], &changes, &made.arena);
+        crash_promises_find(&promises[i], &disk_models[i], NULL, &changes, &made.arena);
     assert_int_equal(changes.ignored, 0);
 }
 

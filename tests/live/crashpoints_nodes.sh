@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# crashpoints of a scenario: its job on two nodes, with what they share and each node's own disk in one record. What a node had
+# not synced when it lost its power is found with the node's name, and bad input is refused. Killed in the middle it leaves
+# nothing but files that `clean` finds.
+# deadline: 240 s
+set -u
+dir=$TMPDIR/crashpoints_nodes
+mkdir "$dir" && cp -R "$(realpath "$BIN")" "$dir/bin" && cp "$OUT/tests/harness/crash/spawn_node_saver" "$dir/saver" || exit 1
+chmod a+x "$TMPDIR" && chmod -R a+rX "$dir" || exit 1
+. tests/live/says.bash
+export NO_COLOR=1 XDG_CACHE_HOME=$dir/cache
+rq=$dir/bin/rankquake
+mkdir -m 1777 "$dir/desk" && cd "$dir/desk" || exit 1
+mounts=$(wc -l </proc/self/mounts)
+job() { # job VARIANT [LINE of job.checkpoint]
+    cat <<END
+cluster: {nodes: 2}
+job:
+  nnodes: 2
+  run: [$dir/saver, "{shared}", "{disk}", $1]
+  checkpoint: {max_states: 8${2:+, $2}}
+END
+}
+job no-fsync >no-fsync.yaml
+job none >none.yaml
+"$rq" crashpoints none.yaml >"$dir/said" 2>&1
+rc=$?
+[ $rc = 4 ] && { tail -n 1 "$dir/said"; exit 77; }
+[ $rc = 2 ] && grep -q 'wrote nothing into {shared}' "$dir/said" || fail "a job that does not save: exit $rc"
+
+# ---- what a node's power takes ----
+says 1 '^1\. hard failure' 'a part that is not synced' "$rq" crashpoints --deaths power --junit junit.xml no-fsync.yaml
+tr -s '\n ' '  ' <"$dir/said" | grep -qE 'rename of shared/latest.tmp to shared/latest before fsync of (n[01])/step-[24]/part.bin: after power loss of node \1 `\1/' ||
+    fail 'the node that lost its power is not named'
+grep -q 'node n[01]' junit.xml || fail 'junit.xml does not name the node'
+[ -z "$(find runs -name scratch -o -name presence.json)" ] || fail 'something is left in the run directory'
+
+# ---- what is wrong is said before anything is done ----
+job good 'fs: [fat]' >bad.yaml
+says 64 'there is no file system "fat"' 'a file system that there is not' "$rq" crashpoints bad.yaml
+says 64 'there is no file system "fat"' 'the same by lint' "$rq" lint bad.yaml
+job good 'deaths: [fire]' >bad.yaml
+says 64 'there are process, kernel and power' 'a death that there is not' "$rq" crashpoints bad.yaml
+job good 'result: "{disk}/x"' >bad.yaml
+says 64 'begins with \{shared\}' 'a result on one of several disks' "$rq" crashpoints bad.yaml
+says 64 '\{shared\} and each \{disk\} are recorded' 'a directory besides a scenario' "$rq" crashpoints --dir x none.yaml
+says 64 'one of them' 'a scenario and a command' "$rq" crashpoints none.yaml -- true
+
+# ---- killed in the middle ----
+cat >stays.yaml <<'END'
+cluster: {nodes: 2}
+job: {nnodes: 2, run: [sh, -c, 'echo >{shared}/x; exec sleep 1234']}
+END
+"$rq" crashpoints stays.yaml >"$dir/said" 2>&1 &
+own=$!
+timeout 20 bash -c 'until pgrep -fx "sleep 1234" >/dev/null; do read -rt 0.05 <> <(:); done; :' || fail 'the job did not start'
+kill -9 $own
+wait $own 2>/dev/null
+timeout 20 bash -c 'while pgrep -fx "sleep 1234" >/dev/null; do read -rt 0.05 <> <(:); done; :' || fail 'killed: the job is left'
+[ "$(wc -l </proc/self/mounts)" = "$mounts" ] || fail 'something is left mounted'
+says 0 'scratch, left by harness' 'clean after a kill' "$rq" clean
+[ -z "$(find runs -name scratch -o -name presence.json)" ] || fail 'clean has not found all'
+exit $bad
