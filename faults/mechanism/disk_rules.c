@@ -85,14 +85,14 @@ const char *disk_error_name(int code) {
     return NULL;
 }
 
-const char *const disk_verdict_names[DISK_VERDICTS_N] = {"passed", "failed",    "slowed",
-                                                         "stuck",  "shortened", "late"};
+const char *const disk_verdict_names[DISK_VERDICTS_N] = {"passed", "failed", "slowed", "stuck",
+                                                         "shortened"};
 
 bool disk_rule_same(const struct disk_rule *a, const struct disk_rule *b) {
     return a->does == b->does && str_eq(a->pattern, b->pattern) && str_eq(a->root, b->root) &&
            a->nth == b->nth && a->times == b->times && a->error == b->error &&
            a->delay_ns == b->delay_ns && a->stuck == b->stuck && a->room == b->room &&
-           a->at_most == b->at_most && a->late_ns == b->late_ns && a->late_opens == b->late_opens;
+           a->at_most == b->at_most;
 }
 
 /* ---- as a message ---- */
@@ -107,8 +107,6 @@ void disk_rule_put(const struct disk_rule *r, struct json_writer *w) {
     json_put_bool(w, "stuck", r->stuck);
     json_put_i64(w, "room", r->room);
     json_put_i64(w, "at_most", r->at_most);
-    json_put_i64(w, "late_ns", r->late_ns);
-    json_put_bool(w, "late_opens", r->late_opens);
     json_put_i64(w, "id", r->id);
 }
 
@@ -123,8 +121,6 @@ void disk_rule_take(const struct json *m, struct disk_rule *ret) {
         .stuck = json_get_bool(m, "stuck", false),
         .room = json_get_i64(m, "room", -1),
         .at_most = json_get_i64(m, "at_most", 0),
-        .late_ns = json_get_i64(m, "late_ns", 0),
-        .late_opens = json_get_bool(m, "late_opens", false),
         .id = json_get_i64(m, "id", 0),
     };
     str_copy(ret->pattern, sizeof(ret->pattern), json_get_string(m, "pattern", ""));

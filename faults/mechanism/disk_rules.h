@@ -43,11 +43,7 @@ struct disk_rule {
     bool stuck;       /* it never does */
     int64_t room;     /* error only once files have grown by so much; -1: at once */
     int64_t at_most;  /* of a write only so many bytes are written; 0: all */
-    /* What other nodes do is seen so much later; only a disk of ours does that (disk_late.h). 0: at
-     * once. late_opens: also by whoever opens a file meanwhile. */
-    int64_t late_ns;
-    bool late_opens;
-    int64_t id; /* the caller's */
+    int64_t id;       /* the caller's */
 };
 
 /* But for their ids. */
@@ -73,7 +69,6 @@ enum disk_verdict {
     DISK_WAITS,
     DISK_STICKS,
     DISK_CUTS, /* a part of it is made */
-    DISK_LATE, /* it got what is so no more; never decided here */
     DISK_VERDICTS_N
 };
 extern const char *const disk_verdict_names[DISK_VERDICTS_N]; /* failed, slowed ... */
