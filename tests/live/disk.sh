@@ -120,20 +120,33 @@ job:
       if [ -e kept ]; then cat kept; exit 0; fi
       echo whole >kept; sync kept .
       echo begun
-      grep -qm 1 '"kind":"fault-in-force","id":"fails"' < <(tail -n +1 -f {out}/history.jsonl)
+      in_force() { grep -qm 1 "\"kind\":\"fault-in-force\",\"id\":\"$1\"" < <(tail -n +1 -f {out}/history.jsonl); }
+      in_force fails
       sync kept || echo that-failed
+      in_force short
+      head -c 100 /dev/zero >part
+      echo written
+      in_force closed
+      echo x >>part || echo read-only
       exec tail -f /dev/null
 timeline:
   - {id: fails, when: {log: /^begun/}, fault: disk-error, with: {op: fsync, path: "{disk}/*"}, on: n0}
   - {when: {after: fails, log: /^that-failed/}, heal: fails}
   - {id: cut, when: {after: fails, log: /^that-failed/}, fault: file-truncate, with: {path: "{disk}/kept"}, on: n0}
-  - {when: {after: cut}, fault: worker-kill, on: rank 0}
+  - {id: short, when: {after: cut}, fault: disk-short, with: {bytes: 10, path: "{disk}/part"}, on: n0}
+  - {when: {after: short, log: /^written/}, heal: short}
+  - {id: closed, when: {after: short, log: /^written/}, fault: disk-readonly, with: {path: "{disk}/*"}, on: n0}
+  - {when: {after: closed, log: /^read-only/}, heal: closed}
+  - {when: {after: closed, log: /^read-only/}, fault: worker-kill, on: rank 0}
 limits: {total: 1m}
 END
 fails() { # fails WHAT ISOLATION
     runs "$1" 0 "$desk/fails.yaml" --isolation "$2"
     recorded "$1" '"source":"disk","kind":"disk-call","node":"n0","pid":[0-9]+,"verdict":"failed","path":"kept","op":"fsync","error":"EIO","by":"disk"'
-    recorded "$1" '"kind":"fault-evidence","id":"cut"'
+    recorded "$1" '"source":"disk","kind":"disk-call","node":"n0","pid":[0-9]+,"verdict":"shortened","path":"part"'
+    recorded "$1" '"source":"disk","kind":"disk-call","node":"n0","pid":[0-9]+,"verdict":"failed","path":"part".*"error":"EROFS","by":"disk"'
+    for fault in cut short closed; do recorded "$1" '"kind":"fault-evidence","id":"'$fault'"'; done
+    for fault in short closed; do recorded "$1" '"kind":"fault-recovered","id":"'$fault'"'; done
 }
 chmod a+r "$desk/fails.yaml"
 fails 'an ordinary user: a disk that fails' namespaces
