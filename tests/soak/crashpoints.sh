@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# crashpoints finds nothing in ranktrain, alone and as two workers under rankrun, and finds each bug of tests/mutants/savers
+# crashpoints finds nothing in ranktrain, alone and as two workers under rankrun, also where it makes its directory, and finds each bug of tests/mutants/savers
 # that is planted into how it saves: with the verdict and for the reasons that stand in the patch, by the smallest sequence,
 # and for no others.
 #   SAVERS='FILE ...'  those only       STATES=N  so many states of each, less than 60: then one of the reasons is enough
@@ -52,6 +52,11 @@ finds() { # finds PATCH
     [ -n "${STATES-}" ] || [ -z "$missing" ] || fail "$name: not found: $missing"
 }
 tries 0 400 'ranktrain alone' 1 ranktrain
+# Directories that the job has made last, too.
+plain=("${job[@]}")
+job=("${plain[@]/=ckpt/=ckpt/of/run}")
+tries 0 100 'ranktrain in directories that it makes' 1 ranktrain
+job=("${plain[@]}")
 [ -n "${STATES-}" ] || tries 0 400 'two workers' 2 ranktrain
 for patch in ${SAVERS:-tests/mutants/savers/*.patch}; do
     finds "$patch"

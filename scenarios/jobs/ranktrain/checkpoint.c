@@ -14,10 +14,41 @@
 
 enum { TEMPORARY = 96 };
 
+/* How many of the last parts of a path are not there. */
+static int missing_parts(const char *path) {
+    char part[PATH_MAX];
+    int n = 0;
+    snprintf(part, sizeof(part), "%s", path);
+    for (char *end = part + strlen(part); end > part && !file_exists(part); n++) {
+        while (end > part && end[-1] == '/')
+            end--;
+        while (end > part && end[-1] != '/')
+            end--;
+        *end = '\0';
+    }
+    return n;
+}
+
+/* A directory that has been made lasts when the one that it is in has been synced. */
+static int sync_parents(int dir, int levels) {
+    char up[PATH_MAX] = "";
+    for (int i = 0; i < levels && strlen(up) + 4 < sizeof(up); i++) {
+        strcat(up, i ? "/.." : "..");
+        FILE_CLOSE int parent = openat(dir, up, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (parent < 0 || fsync(parent) < 0)
+            return -errno;
+    }
+    return 0;
+}
+
 static int open_place(const struct checkpoint_place *p, struct err *err) {
+    int missing = missing_parts(p->dir);
     file_make_dirs(p->dir, 0777, NULL);
     int fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? err_set(err, -errno, "--checkpoint-dir %s", p->dir) : fd;
+    int r = fd < 0 ? -errno : sync_parents(fd, missing);
+    if (r < 0)
+        file_close(&fd);
+    return r < 0 ? err_set(err, r, "--checkpoint-dir %s", p->dir) : fd;
 }
 
 static bool of_a_higher_round(const struct checkpoint_place *p, const struct manifest *m) {
