@@ -67,6 +67,7 @@ says 64 'process, kernel and power' 'a death that there is not' "$rq" crashpoint
 says 64 'there is no file system' 'a file system that there is not' "$rq" crashpoints --fs fat --dir ckpt -- true
 says 64 '--only takes --from' 'a trial of no run' "$rq" crashpoints --only 1/2 --dir ckpt -- true
 says 64 'no directory nowhere' 'nothing to copy' "$rq" crashpoints --copy --dir nowhere -- true
+says 64 '--dir /dev/null is no directory' 'a directory that is none' "$rq" crashpoints --dir /dev/null -- true
 says 2 'wrote nothing into' 'a job that saves nothing' "$rq" crashpoints --dir ckpt -- true
 says 3 'ended with exit code 1' 'a job that fails by itself' "$rq" crashpoints --dir ckpt -- false
 says 3 'no program nowhere' 'no program' "$rq" crashpoints --dir ckpt -- nowhere

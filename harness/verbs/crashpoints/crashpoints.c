@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct verb_option options[] = {
@@ -236,6 +237,11 @@ static int take_cwd(struct crashing *c) {
     return 0;
 }
 
+static bool is_something_else(const char *dir) {
+    struct stat st;
+    return dir && stat(dir, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
 static int take_command(struct crashing *c) {
     const struct arguments *a = c->arguments;
     const char *dir = arguments_value(a, "--dir");
@@ -255,6 +261,9 @@ static int take_command(struct crashing *c) {
         return verb_usage_error(a->verb, "--copy: there is no directory %s", dir ? dir : "(--dir)");
     if (dir && !*dir)
         return verb_usage_error(a->verb, "--dir is empty");
+    if (is_something_else(dir))
+        return verb_usage_error(a->verb,
+                                "--dir %s is no directory: name the one that the job saves in", dir);
     if (dir)
         c->dir = arena_printf(&c->arena, "%s%s%s", *dir == '/' ? "" : c->cwd,
                               *dir == '/' ? "" : "/", dir);
