@@ -118,7 +118,7 @@ uint64_t symbol_find(pid_t pid, const char *name) {
             !inode || rights[2] != 'x')
             continue;
         uint64_t place = find_in_mapped(pid, name, line + file, line);
-        if (place >= offset && place - offset < to - from)
+        if (place && place >= offset && place - offset < to - from)
             found = from + (place - offset);
     }
     if (f)
