@@ -262,8 +262,8 @@ static int take_command(struct crashing *c) {
     if (dir && !*dir)
         return verb_usage_error(a->verb, "--dir is empty");
     if (is_something_else(dir))
-        return verb_usage_error(a->verb,
-                                "--dir %s is no directory: name the one that the job saves in", dir);
+        return verb_usage_error(
+            a->verb, "--dir %s is no directory: name the one that the job saves in", dir);
     if (dir)
         c->dir = arena_printf(&c->arena, "%s%s%s", *dir == '/' ? "" : c->cwd,
                               *dir == '/' ? "" : "/", dir);
