@@ -398,3 +398,8 @@ int disk_record_load(const char *path, struct arena *arena, struct disk_record *
         *ret = (struct disk_record){r.v, r.n, r.written, r.full};
     return code;
 }
+
+int disk_record_by_time(const void *a, const void *b) {
+    const struct disk_operation *x = a, *y = b;
+    return (x->t_ns > y->t_ns) - (x->t_ns < y->t_ns);
+}

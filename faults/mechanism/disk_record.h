@@ -92,3 +92,5 @@ int disk_recorder_close(struct disk_recorder *r, struct err *err);
  * directory. -EINVAL names the line, -EFBIG: more than 512 MiB of lines. */
 int disk_record_load(const char *path, struct arena *arena, struct disk_record *ret,
                      struct err *err);
+/* For qsort: operations by their moments. */
+int disk_record_by_time(const void *a, const void *b);

@@ -144,13 +144,9 @@ static bool is_below(const struct disk_rule *r, const char *path) {
     return strncmp(path, r->root, n) == 0 && path[n] == '/' && is_like(path + n + 1, r->pattern);
 }
 
-bool disk_rule_means(const struct disk_rule *r, const char *path) {
-    return is_below(r, path);
-}
-
-/* Behind the room that there is only what wants more fails. */
+/* Of a rule that leaves some: behind it only what wants more fails. */
 static bool has_room(struct disk_rule_state *s, const struct disk_request *q) {
-    if (s->rule.room < 0 || q->grows > s->rule.room - s->used)
+    if (q->grows > s->rule.room - s->used)
         return false;
     s->used += q->grows;
     return true;

@@ -48,8 +48,6 @@ struct disk_rule {
 
 /* But for their ids. */
 bool disk_rule_same(const struct disk_rule *a, const struct disk_rule *b);
-/* By its path alone; absolute as root is. */
-bool disk_rule_means(const struct disk_rule *r, const char *path);
 
 /* As members of a message, and of what was so written. */
 void disk_rule_put(const struct disk_rule *r, struct json_writer *w);

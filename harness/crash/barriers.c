@@ -48,11 +48,6 @@ static int by_step(const void *a, const void *b) {
     return x->t_ns < y->t_ns ? -1 : x->t_ns > y->t_ns;
 }
 
-static int by_moment(const void *a, const void *b) {
-    const struct disk_operation *x = a, *y = b;
-    return x->t_ns < y->t_ns ? -1 : x->t_ns > y->t_ns;
-}
-
 static bool several(const struct barriers *b) {
     int pid = 0;
     for (size_t i = 0; i < b->n; i++) {
@@ -113,5 +108,5 @@ void barriers_mark(const struct barriers *b, const struct disk_record *record,
     }
     free(v);
     if (*marks_n)
-        qsort(*marks, *marks_n, sizeof(**marks), by_moment);
+        qsort(*marks, *marks_n, sizeof(**marks), disk_record_by_time);
 }

@@ -1,7 +1,7 @@
 /* barriers: where ranks have waited for each other. A rank that tells a step has applied an update to
  * which all have added: whoever dies before it holds the others back there. One that waits elsewhere
- * may tell a "barrier". Of a job that tells no
- * steps it is not known how far the others would go on. Pure. */
+ * may tell a "barrier". Of a job that tells no steps it is not known how far the others would go on.
+ * Pure. */
 #pragma once
 
 #include "faults/mechanism/disk_record.h"

@@ -121,16 +121,6 @@ int call_record_serve(struct call_record *r) {
     return 1;
 }
 
-void call_record_mark(struct call_record *r, const char *what, int pid) {
-    disk_recorder_add(r->to, &(struct disk_operation){.deed = DISK_MARK,
-                                                      .path = what,
-                                                      .to = "",
-                                                      .t_ns = clock_monotonic_ns(),
-                                                      .pid = pid,
-                                                      .rank = -1,
-                                                      .node = ""});
-}
-
 void call_scene_tell(const struct call_scene *s, struct disk_operation o) {
     struct call_record *r = s->r;
     o.t_ns = clock_monotonic_ns();

@@ -33,9 +33,6 @@ void call_record_begin(struct call_record *r);
  * none waited; a -errno: there are no writers any more. */
 int call_record_serve(struct call_record *r);
 
-/* Adds what the job has told, as a DISK_MARK. */
-void call_record_mark(struct call_record *r, const char *what, int pid);
-
 struct call_record_seen {
     uint64_t operations; /* that change something */
     uint64_t across;     /* renames and links between the directory and elsewhere */

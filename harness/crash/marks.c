@@ -52,11 +52,6 @@ int crash_marks_load(struct crash_marks *m, const char *path, struct err *err) {
 
 /* ---- in their places ---- */
 
-static int by_time(const void *a, const void *b) {
-    const struct disk_operation *x = a, *y = b;
-    return (x->t_ns > y->t_ns) - (x->t_ns < y->t_ns);
-}
-
 static void find_rank(struct disk_operation *mark, const struct disk_record *record) {
     for (size_t i = 0; i < record->n && mark->rank < 0 && mark->pid; i++)
         if (record->v[i].pid == mark->pid && record->v[i].rank >= 0) {
@@ -118,7 +113,7 @@ int crash_marks_put(struct crash_marks *m, const struct disk_record *record, con
     struct crash_marks words = {0};
     struct barriers steps = {0}, barriers = {0};
     if (m->n)
-        qsort(m->v, m->n, sizeof(*m->v), by_time);
+        qsort(m->v, m->n, sizeof(*m->v), disk_record_by_time);
     for (size_t i = 0; i < m->n; i++)
         find_rank(&m->v[i], record);
     part(m, &words, &steps, &barriers);

@@ -44,12 +44,8 @@ WIDE static void adam_step(const struct optimizer *o, const int64_t *sums, size_
 }
 
 static const struct optimizer_kind table[] = {
-    {"sgd", "stochastic gradient descent with momentum", 0.05, {"velocity"}, sgd_step},
-    {"adam",
-     "Adam, which keeps two moments of each parameter",
-     0.001,
-     {"first_moment", "second_moment"},
-     adam_step},
+    {"sgd", 0.05, {"velocity"}, sgd_step},
+    {"adam", 0.001, {"first_moment", "second_moment"}, adam_step},
 };
 
 const struct optimizer_kind *optimizer_find(const char *name, struct err *err) {

@@ -12,7 +12,7 @@ enum { OPTIMIZER_MOMENTS = 2 };
 struct optimizer;
 
 struct optimizer_kind {
-    const char *name, *summary;
+    const char *name;
     double lr; /* unless said */
 
     /* What it keeps of each parameter: files of these names in a checkpoint. NULL: no more. */

@@ -37,6 +37,8 @@ struct model_layer {
     size_t kept;     /* floats kept between forward and backward, zero at first */
     size_t choices;  /* whole numbers kept likewise */
     size_t borrowed; /* floats needed during backward alone */
+
+    size_t trained_at, running_at; /* where they begin in the model's values */
 };
 
 /* What a layer has in hand while it is computed. */

@@ -35,18 +35,16 @@ static int plan_layer(struct model *m, int i, struct err *err) {
 }
 
 static int plan(struct model *m, struct err *err) {
-    m->trained_at = mem_alloc((size_t)m->n, sizeof(*m->trained_at));
-    m->running_at = mem_alloc((size_t)m->n, sizeof(*m->running_at));
     for (int i = 0; i < m->n; i++) {
         int r = plan_layer(m, i, err);
         if (r < 0)
             return r;
-        m->trained_at[i] = m->trained;
+        m->layers[i].trained_at = m->trained;
         m->trained += m->layers[i].trained;
     }
     m->values = m->trained;
     for (int i = 0; i < m->n; i++) {
-        m->running_at[i] = m->values;
+        m->layers[i].running_at = m->values;
         m->values += m->layers[i].running;
     }
     return 0;
@@ -66,11 +64,8 @@ struct model *model_new(const char *network, int width, const struct model_data 
 }
 
 struct model *model_free(struct model *m) {
-    if (m) {
+    if (m)
         free(m->layers);
-        free(m->trained_at);
-        free(m->running_at);
-    }
     free(m);
     return NULL;
 }
@@ -91,9 +86,9 @@ void model_init(const struct model *m, uint64_t seed, float *ret_values) {
     double bound = 0;
     for (int i = 0; i < m->n; i++) {
         const struct model_layer *l = &m->layers[i];
-        float *trained = ret_values + m->trained_at[i];
+        float *trained = ret_values + l->trained_at;
         if (l->kind == &layer_norm) {
-            init_norm(l, trained, ret_values + m->running_at[i]);
+            init_norm(l, trained, ret_values + l->running_at);
             continue;
         }
         if (l->fan_in)

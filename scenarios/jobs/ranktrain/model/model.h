@@ -22,8 +22,7 @@ struct model {
     char name[MODEL_NAME]; /* of the network */
     int width;             /* channels of its first stage */
     struct model_data data;
-    struct model_layer *layers;      /* the last one's output are the logits */
-    size_t *trained_at, *running_at; /* of each layer, in values */
+    struct model_layer *layers; /* the last one's output are the logits */
     int n;
     size_t trained, values; /* floats: parameters; with the running statistics */
 };

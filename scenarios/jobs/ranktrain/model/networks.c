@@ -102,17 +102,18 @@ static void build_vgg(struct model *m, const struct architecture *k) {
 }
 
 static const struct architecture table[] = {
-    {"lenet", "LeNet-5", 6, {0}, false, build_lenet},
-    {"resnet18", "ResNet-18", 64, {2, 2, 2, 2}, false, build_resnet},
-    {"resnet32", "ResNet-32, three stages", 16, {5, 5, 5}, false, build_resnet},
-    {"resnet50", "ResNet-50, bottlenecks", 64, {3, 4, 6, 3}, true, build_resnet},
-    {"resnet110", "ResNet-110, three stages", 16, {18, 18, 18}, false, build_resnet},
-    {"resnet152", "ResNet-152, bottlenecks", 64, {3, 8, 36, 3}, true, build_resnet},
-    {"vgg11", "VGG-11", 64, {1, 1, 2, 2, 2}, false, build_vgg},
-    {"vgg16", "VGG-16", 64, {2, 2, 3, 3, 3}, false, build_vgg},
+    {"lenet", 6, {0}, false, build_lenet},
+    {"resnet18", 64, {2, 2, 2, 2}, false, build_resnet},
+    {"resnet32", 16, {5, 5, 5}, false, build_resnet},
+    {"resnet50", 64, {3, 4, 6, 3}, true, build_resnet},
+    {"resnet110", 16, {18, 18, 18}, false, build_resnet},
+    {"resnet152", 64, {3, 8, 36, 3}, true, build_resnet},
+    {"vgg11", 64, {1, 1, 2, 2, 2}, false, build_vgg},
+    {"vgg16", 64, {2, 2, 3, 3, 3}, false, build_vgg},
 };
 
-void network_names(char *ret, size_t size) {
+/* "lenet, resnet18, ..." */
+static void network_names(char *ret, size_t size) {
     size_t n = 0;
     for (size_t i = 0; i < sizeof(table) / sizeof(*table) && n < size; i++)
         n += (size_t)snprintf(ret + n, size - n, "%s%s", i ? ", " : "", table[i].name);

@@ -6,7 +6,7 @@
 enum { NETWORK_STAGES = 5 };
 
 struct architecture {
-    const char *name, *summary;
+    const char *name;
     int width;                 /* channels of the first stage, unless said */
     int depth[NETWORK_STAGES]; /* blocks (or convolutions) of each stage; 0: no more */
     bool bottleneck;
@@ -15,6 +15,3 @@ struct architecture {
 
 /* By its name; NULL and a sentence that lists them. */
 const struct architecture *network_find(const char *name, struct err *err);
-
-/* "lenet, resnet18, ..." */
-void network_names(char *ret, size_t size);

@@ -124,8 +124,8 @@ static struct layer_pass look_at(const struct pass *p, int i, const float *value
                                .learning = learning,
                                .in = out_of(p, l->input),
                                .second = out_of(p, l->second),
-                               .trained = values + p->m->trained_at[i],
-                               .running = values + p->m->running_at[i],
+                               .trained = values + l->trained_at,
+                               .running = values + l->running_at,
                                .out = r->out,
                                .kept = r->kept,
                                .choice = r->choice,
@@ -140,7 +140,7 @@ static void forward(struct pass *p, const float *values, const uint8_t *const im
     for (int i = 0; i < p->m->n; i++) {
         struct layer_pass l = look_at(p, i, values, ret_gradient != NULL);
         if (ret_gradient)
-            l.ret_statistics = ret_gradient + p->m->running_at[i];
+            l.ret_statistics = ret_gradient + l.l->running_at;
         l.l->kind->forward(&l);
     }
 }
@@ -169,7 +169,7 @@ static void backward(struct pass *p, const float *values, float *ret_gradient) {
     memset(p->begun, 0, (size_t)p->m->n * sizeof(*p->begun));
     for (int i = p->m->n - 1; i >= 0; i--) {
         struct layer_pass l = look_at(p, i, values, true);
-        l.ret_d_trained = ret_gradient + p->m->trained_at[i];
+        l.ret_d_trained = ret_gradient + l.l->trained_at;
         l.ret_d_in = gradient_of(p, l.l->input, p->added[0]);
         l.ret_d_second = gradient_of(p, l.l->second, p->added[1]);
         if (l.ret_d_in || l.l->trained)
