@@ -16,7 +16,7 @@ enum {
 };
 
 static void print_help(void) {
-    char text[4096];
+    char text[8192];
     options_manual(text, sizeof(text));
     printf("usage: ranktrain [OPTION...]\n\n"
            "Trains LeNet-5, a ResNet or a VGG on Fashion-MNIST, alone or as one rank of a job "

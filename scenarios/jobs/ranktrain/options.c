@@ -1,4 +1,5 @@
 #include "scenarios/jobs/ranktrain/options.h"
+#include "scenarios/jobs/ranktrain/mode/mode.h"
 #include "scenarios/jobs/ranktrain/model/networks.h"
 #include "scenarios/jobs/ranktrain/optimizer.h"
 #include "scenarios/jobs/ranktrain/shards.h"
@@ -32,6 +33,7 @@ static const struct options_option table[] = {
      1000000},
     {"data-dir", "DIR", "Fashion-MNIST; without it images are generated", TEXT, AT(data_dir), 0, 0},
     {"seed", "N", "decides the first weights and the order of samples", WHOLE, AT(seed), 0, 1e15},
+    {"mode", "NAME", "how the ranks share the work; ddp unless said", TEXT, AT(mode), 0, 0},
     {"network", "NAME",
      "lenet unless said; resnet18, resnet32, resnet50, resnet110, resnet152, vgg11, vgg16", TEXT,
      AT(network), 0, 0},
@@ -190,7 +192,8 @@ static int check(const struct ranktrain_options *o, struct err *err) {
         return err_say(err, -EINVAL, "--device=%s: expected auto, cpu or cuda", o->device);
     if (!is_one_of(o->dist_backend, backends))
         return err_say(err, -EINVAL, "--dist-backend=%s: expected tcp or nccl", o->dist_backend);
-    if (!network_find(o->network, err) || !optimizer_find(o->optimizer, err))
+    if (!mode_find(o->mode, err) || !network_find(o->network, err) ||
+        !optimizer_find(o->optimizer, err))
         return -EINVAL;
     if (o->samples && o->samples < SHARDS_BATCH)
         return err_say(err, -EINVAL, "--samples=%lld: a step takes %d", (long long)o->samples,
@@ -218,6 +221,7 @@ int options_parse(int argc, char **argv, struct ranktrain_options *ret, struct e
         .device = "cpu",
         .dist_backend = "tcp",
         .dist_url = "env://",
+        .mode = "ddp",
         .network = "lenet",
         .optimizer = "sgd",
         .lr = -1,

@@ -19,6 +19,7 @@ struct ranktrain_options {
     const char *dist_backend; /* "tcp" or "nccl" */
     const char *dist_url;     /* "env://" */
     const char *network, *optimizer;
+    const char *mode;      /* of mode/mode.h */
     int64_t width;         /* channels of the network's first stage; 0: its own */
     double lr, momentum;   /* lr below 0: the optimizer's own */
     int64_t compute_ns;    /* each step's computation takes at least this long */

@@ -6,12 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-void state_init(struct state *ret, const struct model *m, const struct optimizer_kind *k) {
-    *ret =
-        (struct state){.values = m->values, .trained = m->trained, .moments = optimizer_moments(k)};
-    ret->weights = mem_alloc(m->values + (size_t)ret->moments * m->trained, sizeof(float));
+void state_init_part(struct state *ret, const struct model *m, const struct optimizer_kind *k,
+                     struct state_range held, struct state_range held_moments) {
+    size_t weights = state_range_length(held), moment = state_range_length(held_moments);
+    *ret = (struct state){.values = m->values,
+                          .trained = m->trained,
+                          .held = held,
+                          .held_moments = held_moments,
+                          .moments = optimizer_moments(k)};
+    size_t floats = weights + (size_t)ret->moments * moment;
+    ret->weights = mem_alloc(floats ? floats : 1, sizeof(float));
     for (int i = 0; i < ret->moments; i++)
-        ret->moment[i] = ret->weights + m->values + (size_t)i * m->trained;
+        ret->moment[i] = ret->weights + weights + (size_t)i * moment;
+}
+
+void state_init(struct state *ret, const struct model *m, const struct optimizer_kind *k) {
+    state_init_part(ret, m, k, (struct state_range){0, m->values},
+                    (struct state_range){0, m->trained});
+}
+
+bool state_is_whole(const struct state *s) {
+    return state_range_length(s->held) == s->values &&
+           state_range_length(s->held_moments) == s->trained;
 }
 
 void state_fini(struct state *s) {
@@ -20,7 +36,9 @@ void state_fini(struct state *s) {
 }
 
 size_t state_bytes(const struct state *s) {
-    return (s->values + (size_t)s->moments * s->trained) * sizeof(float);
+    return (state_range_length(s->held) +
+            (size_t)s->moments * state_range_length(s->held_moments)) *
+           sizeof(float);
 }
 
 void state_copy(struct state *dst, const struct state *src) {
@@ -34,7 +52,7 @@ bool state_is_equal(const struct state *a, const struct state *b) {
 }
 
 void state_hash(const struct state *s, char ret[65]) {
-    sha256_of(s->weights, s->values * sizeof(float), ret);
+    sha256_of(s->weights, state_range_length(s->held) * sizeof(float), ret);
 }
 
 void state_mark(const struct state *s, char ret[STATE_MARK]) {

@@ -1,0 +1,120 @@
+#include "scenarios/jobs/ranktrain/setup.h"
+#include "scenarios/jobs/ranktrain/mode/mode.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+static int open_data(struct trainer *t, struct err *err) {
+    const struct ranktrain_options *o = t->o;
+    int r = dataset_open(o->data_dir, &t->data, err);
+    if (r < 0)
+        return r;
+    if (o->samples && (uint32_t)o->samples < t->data.train.count)
+        t->data.train.count = (uint32_t)o->samples;
+    sampler_init(&t->sampler, (uint64_t)o->seed, t->data.train.count, SHARDS_BATCH);
+    t->place = (struct checkpoint_place){.dir = o->checkpoint_dir,
+                                         .model = t->model,
+                                         .optimizer = t->optimizer.kind,
+                                         .run_id = o->run_id,
+                                         .round = o->round,
+                                         .seed = o->seed,
+                                         .world = o->world,
+                                         .keep = (int)o->checkpoint_keep};
+    t->last_step =
+        o->steps ? (uint64_t)o->steps : (uint64_t)o->epochs * sampler_steps_per_epoch(&t->sampler);
+    t->n_shards = shards_of(o->rank, o->world, t->shards);
+    if (trainer_leads(t) && t->data.generated)
+        printf("data generated: %s does not hold Fashion-MNIST (package dataset-fashion-mnist)\n",
+               o->data_dir);
+    else if (trainer_leads(t))
+        printf("data %s, %u images\n", o->data_dir, t->data.train.count);
+    return 0;
+}
+
+static int open_model(struct trainer *t, struct err *err) {
+    static const struct model_data fashion = {.channels = 1,
+                                              .side = IDX_SIDE,
+                                              .classes = IDX_CLASSES,
+                                              .mean = 0.2860f,
+                                              .deviation = 0.3530f};
+    const struct ranktrain_options *o = t->o;
+    const struct optimizer_kind *k = optimizer_find(o->optimizer, err);
+    t->model = k ? model_new(o->network, (int)o->width, &fashion, err) : NULL;
+    if (!t->model)
+        return -EINVAL;
+    t->optimizer = (struct optimizer){
+        .kind = k, .lr = (float)(o->lr < 0 ? k->lr : o->lr), .momentum = (float)o->momentum};
+    if (trainer_leads(t))
+        printf("network %s of width %d, %zu parameters, %s\n", t->model->name, t->model->width,
+               t->model->trained, k->name);
+    return 0;
+}
+
+/* From here on SIGTERM is not delivered but read; every wait looks at it. */
+static int catch_sigterm(struct trainer *t, struct err *err) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    t->wake_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return t->wake_fd < 0 ? err_set(err, -errno, "signalfd") : 0;
+}
+
+static int open_gpu(struct trainer *t, const struct compute_place *at, struct err *err) {
+    int r = backend_open(&t->gpu, err);
+    if (r < 0)
+        return r;
+    t->compute = t->gpu->compute;
+    return t->compute->open(at, &t->c, t->label, err);
+}
+
+/* What computes. With --device=auto a machine without a GPU is no error; one with a GPU that cannot
+ * be used is. A driver starts threads, so SIGTERM must have been caught before. */
+static int open_compute(struct trainer *t, struct err *err) {
+    const struct ranktrain_options *o = t->o;
+    const struct compute_place at = {.model = t->model,
+                                     .local_rank = o->local_rank,
+                                     .wake_fd = t->wake_fd,
+                                     .limit_ns = o->device_ns};
+    if (strcmp(o->device, "cpu") != 0) {
+        int r = open_gpu(t, &at, err);
+        bool may_go_on = r == -ENOENT || r == -ENODEV;
+        if (r == 0 || !may_go_on || strcmp(o->device, "auto") != 0)
+            return r;
+        if (trainer_leads(t))
+            fprintf(stderr, "ranktrain: %s; computing on the CPU\n", err->msg);
+        *err = (struct err){0};
+    }
+    t->compute = &compute_cpu;
+    return t->compute->open(&at, &t->c, t->label, err);
+}
+
+static int choose_collective(struct trainer *t, struct err *err) {
+    if (strcmp(t->o->dist_backend, "nccl") != 0)
+        return 0;
+    if (t->compute == &compute_cpu)
+        return err_say(err, -EINVAL,
+                       "--dist-backend=nccl sums on GPUs and this rank computes on the CPU: use "
+                       "--dist-backend=tcp");
+    if (!t->gpu->collective)
+        return err_say(err, -ENOSYS, "this GPU library has no NCCL: use --dist-backend=tcp");
+    t->collective = t->gpu->collective;
+    return t->collective->prepare ? t->collective->prepare(err) : 0;
+}
+
+int setup(struct trainer *t, struct err *err) {
+    t->mode = mode_find(t->o->mode, err);
+    int r = t->mode ? open_model(t, err) : -EINVAL;
+    if (r == 0)
+        r = open_data(t, err);
+    if (r == 0)
+        r = catch_sigterm(t, err);
+    if (r == 0)
+        r = open_compute(t, err);
+    if (r == 0)
+        r = choose_collective(t, err);
+    return r == 0 && t->mode->open ? t->mode->open(t, err) : r;
+}

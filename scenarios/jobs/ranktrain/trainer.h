@@ -1,0 +1,66 @@
+/* trainer: all that one worker has in hand while it trains. The rooms of its life are setup.h (what
+ * it brings), meet.h (the group and where it goes on), mode/mode.h (a step), save.h and finish.h. */
+#pragma once
+
+#include "scenarios/jobs/rankquake.h"
+#include "scenarios/jobs/ranktrain/checkpoint.h"
+#include "scenarios/jobs/ranktrain/compute.h"
+#include "scenarios/jobs/ranktrain/data/dataset.h"
+#include "scenarios/jobs/ranktrain/data/sampler.h"
+#include "scenarios/jobs/ranktrain/gpu/backend.h"
+#include "scenarios/jobs/ranktrain/net/collective.h"
+#include "scenarios/jobs/ranktrain/optimizer.h"
+#include "scenarios/jobs/ranktrain/options.h"
+#include "scenarios/jobs/ranktrain/shards.h"
+#include "scenarios/jobs/ranktrain/state.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct mode;
+
+/* Where a round goes on; rank 0 decides, and shares the state itself behind it. */
+struct trainer_decision {
+    uint64_t step;
+    char path[PATH_MAX]; /* "": a fresh start */
+};
+
+struct trainer {
+    const struct ranktrain_options *o;
+    struct rankquake q;
+    const struct mode *mode;
+    void *m; /* the mode's own */
+
+    struct dataset data;
+    struct sampler sampler;
+    struct model *model;
+    struct optimizer optimizer;
+    const struct compute *compute;
+    void *c;
+    char label[COMPUTE_LABEL];
+    const struct gpu_backend *gpu; /* NULL: not opened */
+    const struct collective *collective;
+    void *ring;
+    bool reduced; /* the first collective has been announced */
+    int wake_fd;  /* readable: SIGTERM is pending */
+
+    struct checkpoint_place place;
+    uint64_t last_step, saved_step;
+    int shards[SHARDS], n_shards;
+    struct trainer_decision decision;
+    struct state state;
+    float *gradient;
+    int64_t *sums;               /* of the gradient and, behind it, of the losses */
+    uint64_t read[SHARDS_BATCH]; /* the samples of the last step */
+};
+
+static inline bool trainer_leads(const struct trainer *t) {
+    return t->o->rank == 0;
+}
+
+/* SIGTERM is pending. */
+bool trainer_asked_to_end(const struct trainer *t);
+
+/* Sums data[0..n) over the ranks. Returns 0, -ECANCELED when woken, or an error of collective.h. */
+int trainer_sum(struct trainer *t, int64_t *data, size_t n, struct err *err);
