@@ -21,6 +21,7 @@ struct compute_device {
 /* What a computation is told about the rank that it is for. */
 struct compute_place {
     const struct model *model; /* stays the caller's */
+    int batches;               /* at most so many at once */
     int local_rank;            /* among those of its node: chooses the device */
     int wake_fd;               /* readable: asked to end; -1: none */
     int64_t limit_ns;          /* a device that takes longer for one call has failed */
@@ -28,8 +29,8 @@ struct compute_place {
 
 struct compute_batch {
     int shard; /* for messages */
-    const uint8_t *images[LAYER_BATCH];
-    uint8_t labels[LAYER_BATCH];
+    const uint8_t *images[LAYER_BATCH_MAX];
+    uint8_t labels[LAYER_BATCH_MAX];
 };
 
 struct compute {
@@ -41,8 +42,8 @@ struct compute {
                 struct err *err);
 
     /* As pass_gradient; NULL where there is sum. */
-    double (*gradient)(void *c, const float *values, const uint8_t *const images[LAYER_BATCH],
-                       const uint8_t labels[LAYER_BATCH], float *ret_gradient);
+    double (*gradient)(void *c, const float *values, const uint8_t *const *images,
+                       const uint8_t *labels, float *ret_gradient);
 
     /* NULL, or all batches of a rank at once: ret_sums becomes the sums of their gradients (as long
      * as the model's values) and, behind them, of their losses, in fixed point (fixed_point.h). Returns 0; -ERANGE when a
@@ -52,8 +53,8 @@ struct compute {
                int64_t *ret_sums, int *ret_shard, struct err *err);
 
     /* As pass_classify. Returns 0 or an error as sum does. */
-    int (*classify)(void *c, const float *values, const uint8_t *const images[LAYER_BATCH],
-                    uint8_t ret_classes[LAYER_BATCH], struct err *err);
+    int (*classify)(void *c, const float *values, const uint8_t *const *images,
+                    uint8_t *ret_classes, struct err *err);
 
     /* NULL: computes on no device of its own. */
     void (*device)(void *c, struct compute_device *ret);

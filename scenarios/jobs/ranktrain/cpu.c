@@ -36,14 +36,14 @@ static int cpu_open(const struct compute_place *at, void **ret, char ret_label[C
     return 0;
 }
 
-static double cpu_gradient(void *c, const float *values, const uint8_t *const images[LAYER_BATCH],
-                           const uint8_t labels[LAYER_BATCH], float *ret_gradient) {
+static double cpu_gradient(void *c, const float *values, const uint8_t *const *images,
+                           const uint8_t *labels, float *ret_gradient) {
     struct cpu *cpu = c;
     return pass_gradient(cpu->pass, values, images, labels, ret_gradient);
 }
 
-static int cpu_classify(void *c, const float *values, const uint8_t *const images[LAYER_BATCH],
-                        uint8_t ret_classes[LAYER_BATCH], struct err *err) {
+static int cpu_classify(void *c, const float *values, const uint8_t *const *images,
+                        uint8_t *ret_classes, struct err *err) {
     struct cpu *cpu = c;
     pass_classify(cpu->pass, values, images, ret_classes);
     return 0;

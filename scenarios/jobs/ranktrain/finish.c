@@ -5,7 +5,8 @@
 
 /* A short run is tested on no more images than it was trained on: the first ones, whole batches. */
 static uint32_t test_batches(const struct trainer *t) {
-    uint64_t all = t->data.test.count / LAYER_BATCH, trained = t->state.step * SHARDS;
+    uint64_t all = t->data.test.count / (uint32_t)t->model->data.batch;
+    uint64_t trained = t->state.step * (uint64_t)t->o->shards;
     return (uint32_t)(trained && trained < all ? trained : all);
 }
 
@@ -13,21 +14,21 @@ static uint32_t test_batches(const struct trainer *t) {
 static int test(struct trainer *t, double *ret_accuracy, struct err *err) {
     const struct idx *d = &t->data.test;
     uint32_t batches = test_batches(t), world = (uint32_t)t->o->world;
-    uint32_t rank = (uint32_t)t->o->rank;
+    uint32_t rank = (uint32_t)t->o->rank, batch = (uint32_t)t->model->data.batch;
     int64_t right = 0;
     int r = 0;
     for (uint32_t b = batches * rank / world; r == 0 && b < batches * (rank + 1) / world; b++) {
-        const uint8_t *images[LAYER_BATCH];
-        uint8_t classes[LAYER_BATCH];
-        for (uint32_t i = 0; i < LAYER_BATCH; i++)
-            images[i] = idx_image(d, b * LAYER_BATCH + i);
+        const uint8_t *images[LAYER_BATCH_MAX];
+        uint8_t classes[LAYER_BATCH_MAX];
+        for (uint32_t i = 0; i < batch; i++)
+            images[i] = idx_image(d, b * batch + i);
         r = t->compute->classify(t->c, t->state.weights, images, classes, err);
-        for (uint32_t i = 0; i < LAYER_BATCH && r == 0; i++)
-            right += classes[i] == idx_label(d, b * LAYER_BATCH + i);
+        for (uint32_t i = 0; i < batch && r == 0; i++)
+            right += classes[i] == idx_label(d, b * batch + i);
     }
     if (r == 0)
         r = trainer_sum(t, &right, 1, err);
-    *ret_accuracy = (double)right / (double)(batches * LAYER_BATCH);
+    *ret_accuracy = (double)right / (double)(batches * batch);
     return r;
 }
 

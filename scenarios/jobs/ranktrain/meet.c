@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert((int)BOOTSTRAP_MEMBERS >= (int)SHARDS, "every shard may have a rank of its own");
+_Static_assert((int)BOOTSTRAP_MEMBERS > (int)SHARDS_MAX, "every shard may have a rank of its own");
 
 /* A group has as long to form, however short the collectives' deadline is: on a busy machine the
  * slowest worker may still be unpacking its data. */
@@ -38,12 +38,12 @@ static int decide(struct trainer *t, struct err *err) {
 /* All that must be equal on all ranks for them to compute the same. */
 static void describe_job(const struct trainer *t, unsigned char ret[DOOR_DIGEST]) {
     char text[512], hex[65];
-    int n = snprintf(text, sizeof(text), "%s|%s|%s|%s|%lld|%s|%d|%s|%.9g|%.9g|%llu|%d|%u|%d",
-                     RANKQUAKE_VERSION, t->label, t->collective->name, t->mode->name,
-                     (long long)t->o->seed, t->model->name, t->model->width,
-                     t->optimizer.kind->name, (double)t->optimizer.lr,
-                     (double)t->optimizer.momentum, (unsigned long long)t->last_step,
-                     t->data.generated, t->data.train.count, SHARDS_BATCH);
+    int n = snprintf(
+        text, sizeof(text), "%s|%s|%s|%s|%lld|%s|%d|%s|%.9g|%.9g|%llu|%d|%u|%lld|%lld",
+        RANKQUAKE_VERSION, t->label, t->collective->name, t->mode->name, (long long)t->o->seed,
+        t->model->name, t->model->width, t->optimizer.kind->name, (double)t->optimizer.lr,
+        (double)t->optimizer.momentum, (unsigned long long)t->last_step, t->data.generated,
+        t->data.train.count, (long long)t->o->batch_size, (long long)t->o->shards);
     sha256_of(text, (size_t)n, hex);
     memcpy(ret, hex, DOOR_DIGEST);
 }

@@ -37,6 +37,10 @@ static const struct options_option table[] = {
     {"network", "NAME",
      "lenet unless said; resnet18, resnet32, resnet50, resnet110, resnet152, vgg11, vgg16", TEXT,
      AT(network), 0, 0},
+    {"batch-size", "N", "samples of a step, of all ranks together; 96 unless said", WHOLE,
+     AT(batch_size), 1, SHARDS_MAX *LAYER_BATCH_MAX},
+    {"shards", "N", "parts of a batch, at most one rank for each; 12 unless said", WHOLE,
+     AT(shards), 1, SHARDS_MAX},
     {"width", "N", "channels of its first stage, fewer make it smaller; 0: as published", WHOLE,
      AT(width), 0, 1024},
     {"optimizer", "sgd|adam", "what updates the weights, sgd unless said", TEXT, AT(optimizer), 0,
@@ -164,10 +168,12 @@ static int read_environment(struct ranktrain_options *o, struct err *err) {
     o->local_rank = (int)local_rank;
     if (o->rank >= o->world)
         return err_say(err, -EINVAL, "RANK=%d is not below WORLD_SIZE=%d", o->rank, o->world);
-    if (o->world > SHARDS)
-        return err_say(err, -EINVAL,
-                       "WORLD_SIZE=%d: at most %d workers, for the batch has %d shards", o->world,
-                       SHARDS, SHARDS);
+    if (o->world > o->shards)
+        return err_say(
+            err, -EINVAL,
+            "WORLD_SIZE=%d: at most %lld workers, for the batch has %lld shards; --shards "
+            "makes more of it",
+            o->world, (long long)o->shards, (long long)o->shards);
     o->master_addr = getenv("MASTER_ADDR");
     o->master_port = (int)port;
     if (o->world > 1 && (!o->master_addr || !*o->master_addr || !port))
@@ -185,6 +191,21 @@ static bool is_one_of(const char *value, const char *const *names) {
     return *names != NULL;
 }
 
+/* Without a word on shards: twelve, or as many as divide the batch. */
+static int cut_batch(struct ranktrain_options *o, struct err *err) {
+    bool said = o->shards > 0;
+    o->batch_size = o->batch_size ? o->batch_size : said ? o->shards * LAYER_BATCH : SHARDS_BATCH;
+    for (int64_t n = SHARDS; n > 0 && !o->shards; n--)
+        o->shards = o->batch_size % n == 0 ? n : 0;
+    if (o->batch_size % o->shards == 0 && o->batch_size / o->shards <= LAYER_BATCH_MAX)
+        return 0;
+    return err_say(
+        err, -EINVAL,
+        "--batch-size=%lld cannot be cut into %lld shards: each takes as many samples as "
+        "the others, at most %d; choose another --shards",
+        (long long)o->batch_size, (long long)o->shards, LAYER_BATCH_MAX);
+}
+
 static int check(const struct ranktrain_options *o, struct err *err) {
     static const char *const devices[] = {"auto", "cpu", "cuda", NULL};
     static const char *const backends[] = {"tcp", "nccl", NULL};
@@ -195,9 +216,9 @@ static int check(const struct ranktrain_options *o, struct err *err) {
     if (!mode_find(o->mode, err) || !network_find(o->network, err) ||
         !optimizer_find(o->optimizer, err))
         return -EINVAL;
-    if (o->samples && o->samples < SHARDS_BATCH)
-        return err_say(err, -EINVAL, "--samples=%lld: a step takes %d", (long long)o->samples,
-                       SHARDS_BATCH);
+    if (o->samples && o->samples < o->batch_size)
+        return err_say(err, -EINVAL, "--samples=%lld: a step takes %lld", (long long)o->samples,
+                       (long long)o->batch_size);
     if (strcmp(o->dist_url, "env://") != 0)
         return err_say(err, -EINVAL,
                        "--dist-url=%s: expected env://; the launcher puts the address into "
@@ -234,7 +255,9 @@ int options_parse(int argc, char **argv, struct ranktrain_options *ret, struct e
         if (r < 0)
             return r;
     }
-    int r = o.help || o.version ? 0 : check(&o, err);
+    int r = o.help || o.version ? 0 : cut_batch(&o, err);
+    if (r == 0 && !o.help && !o.version)
+        r = check(&o, err);
     if (r == 0 && !o.help && !o.version)
         r = read_environment(&o, err);
     if (r == 0)

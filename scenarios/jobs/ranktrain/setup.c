@@ -1,6 +1,8 @@
 #include "scenarios/jobs/ranktrain/setup.h"
 #include "scenarios/jobs/ranktrain/mode/mode.h"
 
+#include "base/mem.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +16,7 @@ static int open_data(struct trainer *t, struct err *err) {
         return r;
     if (o->samples && (uint32_t)o->samples < t->data.train.count)
         t->data.train.count = (uint32_t)o->samples;
-    sampler_init(&t->sampler, (uint64_t)o->seed, t->data.train.count, SHARDS_BATCH);
+    sampler_init(&t->sampler, (uint64_t)o->seed, t->data.train.count, (uint32_t)o->batch_size);
     t->place = (struct checkpoint_place){.dir = o->checkpoint_dir,
                                          .model = t->model,
                                          .optimizer = t->optimizer.kind,
@@ -23,9 +25,10 @@ static int open_data(struct trainer *t, struct err *err) {
                                          .seed = o->seed,
                                          .world = o->world,
                                          .keep = (int)o->checkpoint_keep};
+    t->read = mem_array(uint64_t, (size_t)o->batch_size);
     t->last_step =
         o->steps ? (uint64_t)o->steps : (uint64_t)o->epochs * sampler_steps_per_epoch(&t->sampler);
-    t->n_shards = shards_of(o->rank, o->world, t->shards);
+    t->n_shards = shards_of(o->rank, o->world, (int)o->shards, t->shards);
     if (trainer_leads(t) && t->data.generated)
         printf("data generated: %s does not hold Fashion-MNIST (package dataset-fashion-mnist)\n",
                o->data_dir);
@@ -35,11 +38,12 @@ static int open_data(struct trainer *t, struct err *err) {
 }
 
 static int open_model(struct trainer *t, struct err *err) {
-    static const struct model_data fashion = {.channels = 1,
-                                              .side = IDX_SIDE,
-                                              .classes = IDX_CLASSES,
-                                              .mean = 0.2860f,
-                                              .deviation = 0.3530f};
+    const struct model_data fashion = {.channels = 1,
+                                       .batch = (int)(t->o->batch_size / t->o->shards),
+                                       .side = IDX_SIDE,
+                                       .classes = IDX_CLASSES,
+                                       .mean = 0.2860f,
+                                       .deviation = 0.3530f};
     const struct ranktrain_options *o = t->o;
     const struct optimizer_kind *k = optimizer_find(o->optimizer, err);
     t->model = k ? model_new(o->network, (int)o->width, &fashion, err) : NULL;
@@ -76,6 +80,7 @@ static int open_gpu(struct trainer *t, const struct compute_place *at, struct er
 static int open_compute(struct trainer *t, struct err *err) {
     const struct ranktrain_options *o = t->o;
     const struct compute_place at = {.model = t->model,
+                                     .batches = t->n_shards,
                                      .local_rank = o->local_rank,
                                      .wake_fd = t->wake_fd,
                                      .limit_ns = o->device_ns};

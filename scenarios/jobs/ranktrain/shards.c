@@ -5,17 +5,17 @@
 #include <errno.h>
 #include <string.h>
 
-static int owner_of(int shard, int world) {
-    assert(shard >= 0 && shard < SHARDS && world >= 1 && world <= SHARDS);
-    return shard * world / SHARDS;
+static int owner_of(int shard, int world, int shards) {
+    assert(shard >= 0 && shard < shards && world >= 1 && world <= shards);
+    return shard * world / shards;
 }
 
-int shards_of(int rank, int world, int ret_shards[SHARDS]) {
-    int n = 0;
-    for (int s = 0; s < SHARDS; s++)
-        if (owner_of(s, world) == rank)
-            ret_shards[n++] = s;
-    return n;
+int shards_of(int rank, int world, int n, int ret_shards[SHARDS_MAX]) {
+    int own = 0;
+    for (int s = 0; s < n; s++)
+        if (owner_of(s, world, n) == rank)
+            ret_shards[own++] = s;
+    return own;
 }
 
 static int diverged(int shard, struct err *err) {
@@ -43,22 +43,22 @@ static int sum_batches(const struct shards_work *w, const float *values,
 }
 
 /* By the images that were given to be computed, not by what was meant to be. */
-static void tell_read(const struct idx *data, const struct compute_batch *batches, int n,
+static void tell_read(const struct idx *data, const struct compute_batch *batches, int n, int batch,
                       uint64_t *ret_read) {
     for (int s = 0; s < n; s++)
-        for (int i = 0; i < LAYER_BATCH; i++)
+        for (int i = 0; i < batch; i++)
             *ret_read++ = idx_number(data, batches[s].images[i]);
 }
 
 int shards_sum(const struct shards_work *w, const float *values, const uint32_t *samples,
                const int *shards, int n, int64_t *ret_sums, uint64_t *ret_read, struct err *err) {
-    struct compute_batch batches[SHARDS];
-    int shard = 0;
-    assert(n <= SHARDS);
+    struct compute_batch batches[SHARDS_MAX];
+    int shard = 0, batch = w->model->data.batch;
+    assert(n <= SHARDS_MAX);
     for (int s = 0; s < n; s++) {
-        const uint32_t *index = samples + shards[s] * LAYER_BATCH;
+        const uint32_t *index = samples + shards[s] * batch;
         batches[s].shard = shards[s];
-        for (int i = 0; i < LAYER_BATCH; i++) {
+        for (int i = 0; i < batch; i++) {
             batches[s].images[i] = idx_image(w->data, index[i]);
             batches[s].labels[i] = idx_label(w->data, index[i]);
         }
@@ -66,6 +66,6 @@ int shards_sum(const struct shards_work *w, const float *values, const uint32_t 
     int r = w->compute->sum ? w->compute->sum(w->c, values, batches, n, ret_sums, &shard, err)
                             : sum_batches(w, values, batches, n, ret_sums, &shard);
     if (r == 0 && ret_read)
-        tell_read(w->data, batches, n, ret_read);
+        tell_read(w->data, batches, n, batch, ret_read);
     return r == -ERANGE ? diverged(shard, err) : r;
 }

@@ -19,7 +19,8 @@ static void tell_samples(struct trainer *t) {
     uint64_t per_epoch = sampler_steps_per_epoch(&t->sampler);
     if (rankquake_asked(&t->q, RANKQUAKE_ASK_SAMPLES))
         rankquake_samples(&t->q, t->state.step, (t->state.step - 1) / per_epoch,
-                          per_epoch * SHARDS_BATCH, t->read, (size_t)t->n_shards * LAYER_BATCH);
+                          per_epoch * (uint64_t)t->o->batch_size, t->read,
+                          (size_t)(t->n_shards * t->model->data.batch));
 }
 
 static void tell_step(struct trainer *t, double loss) {
@@ -29,8 +30,8 @@ static void tell_step(struct trainer *t, double loss) {
     if (asked)
         state_mark(s, mark);
     tell_samples(t);
-    rankquake_step_weights(&t->q, s->step, loss, (uint64_t)t->n_shards * LAYER_BATCH, t->shards,
-                           (size_t)t->n_shards, asked ? mark : NULL);
+    rankquake_step_weights(&t->q, s->step, loss, (uint64_t)(t->n_shards * t->model->data.batch),
+                           t->shards, (size_t)t->n_shards, asked ? mark : NULL);
 }
 
 static int step(struct trainer *t, struct err *err) {
@@ -103,6 +104,7 @@ int train_run(const struct ranktrain_options *o, struct err *ret_stuck, struct e
     dataset_close(&t->data);
     rankquake_close(&t->q);
     file_close(&t->wake_fd);
+    free(t->read);
     free(t);
     return r;
 }

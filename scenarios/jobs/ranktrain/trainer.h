@@ -47,12 +47,12 @@ struct trainer {
 
     struct checkpoint_place place;
     uint64_t last_step, saved_step;
-    int shards[SHARDS], n_shards;
+    int shards[SHARDS_MAX], n_shards;
     struct trainer_decision decision;
     struct state state;
     float *gradient;
-    int64_t *sums;               /* of the gradient and, behind it, of the losses */
-    uint64_t read[SHARDS_BATCH]; /* the samples of the last step */
+    int64_t *sums;  /* of the gradient and, behind it, of the losses */
+    uint64_t *read; /* the samples of the last step */
 };
 
 static inline bool trainer_leads(const struct trainer *t) {

@@ -147,6 +147,11 @@ static int cuda_close(void *arg, struct err *err) {
 
 /* The kernels are written for one network. */
 static int check_model(const struct model *m, struct err *err) {
+    if (m->data.batch != LENET_BATCH)
+        return err_say(err, -EOPNOTSUPP,
+                       "the GPU library computes shards of %d samples, not of %d: choose another "
+                       "--batch-size or --shards, or use --device=cpu",
+                       LENET_BATCH, m->data.batch);
     if (m->values == LENET_PARAMETERS && strcmp(m->name, "lenet") == 0)
         return 0;
     return err_say(err, -EOPNOTSUPP,
@@ -158,6 +163,11 @@ static int check_model(const struct model *m, struct err *err) {
 static int cuda_open(const struct compute_place *at, void **ret, char ret_label[COMPUTE_LABEL],
                      struct err *err) {
     int fits = check_model(at->model, err);
+    if (fits == 0 && at->batches > NETWORK_SHARDS)
+        fits = err_say(err, -EOPNOTSUPP,
+                       "the GPU library computes at most %d shards, and this rank has %d: start "
+                       "more workers, or use fewer --shards",
+                       NETWORK_SHARDS, at->batches);
     if (fits < 0)
         return fits;
     struct device_request q = {
@@ -177,7 +187,7 @@ static int cuda_open(const struct compute_place *at, void **ret, char ret_label[
     return 0;
 }
 
-static void put_images(struct cuda *c, int at, const uint8_t *const images[LAYER_BATCH]) {
+static void put_images(struct cuda *c, int at, const uint8_t *const *images) {
     for (int i = 0; i < LENET_BATCH; i++)
         memcpy(c->in->images[at][i], images[i], LENET_PIXELS);
 }
@@ -208,9 +218,8 @@ static int cuda_sum(void *arg, const float *parameters, const struct compute_bat
     return r;
 }
 
-static int cuda_classify(void *arg, const float *parameters,
-                         const uint8_t *const images[LAYER_BATCH], uint8_t ret_classes[LAYER_BATCH],
-                         struct err *err) {
+static int cuda_classify(void *arg, const float *parameters, const uint8_t *const *images,
+                         uint8_t *ret_classes, struct err *err) {
     struct cuda *c = arg;
     if (device_lost(c->device))
         return device_do(c->device, classify, c, err);

@@ -41,9 +41,9 @@ double work_update(struct trainer *t) {
     const struct optimizer_update u = {.sums = t->sums,
                                        .trained = t->model->trained,
                                        .values = t->model->values,
-                                       .samples = SHARDS_BATCH,
-                                       .batches = SHARDS,
+                                       .samples = (unsigned)t->o->batch_size,
+                                       .batches = (unsigned)t->o->shards,
                                        .step = ++s->step};
     optimizer_step(&t->optimizer, &u, s->weights, s->moment);
-    return fixed_point_value(t->sums[t->model->values]) / SHARDS_BATCH;
+    return fixed_point_value(t->sums[t->model->values]) / (double)t->o->batch_size;
 }

@@ -2,7 +2,7 @@
 #include "scenarios/jobs/ranktrain/model/layer.h"
 
 static bool average_plan(struct model_layer *l) {
-    l->out = (struct layer_shape){.channels = l->in.channels};
+    l->out = (struct layer_shape){.channels = l->in.channels, .batch = l->in.batch};
     return l->in.side > 0;
 }
 
@@ -10,7 +10,7 @@ static void average_forward(const struct layer_pass *p) {
     int channels = p->l->in.channels, pixels = p->l->in.side * p->l->in.side;
     const float *in = p->in;
     for (int c = 0; c < channels; c++)
-        for (int n = 0; n < LAYER_BATCH; n++, in += pixels) {
+        for (int n = 0; n < p->l->in.batch; n++, in += pixels) {
             double sum = 0;
             for (int i = 0; i < pixels; i++)
                 sum += (double)in[i];
@@ -22,7 +22,7 @@ static void average_backward(const struct layer_pass *p) {
     int channels = p->l->in.channels, pixels = p->l->in.side * p->l->in.side;
     float *d_in = p->ret_d_in;
     for (int c = 0; c < channels; c++)
-        for (int n = 0; n < LAYER_BATCH; n++) {
+        for (int n = 0; n < p->l->in.batch; n++) {
             float d = p->d_out[n * channels + c] / (float)pixels;
             for (int i = 0; i < pixels; i++)
                 *d_in++ = d;

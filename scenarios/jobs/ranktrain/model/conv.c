@@ -32,7 +32,7 @@ static int pixels_of(const struct model_layer *l) {
 
 static size_t padded_floats(const struct model_layer *l) {
     size_t size = (size_t)size_of(l);
-    return is_padded(l) ? (size_t)l->in.channels * LAYER_BATCH * size * size : 0;
+    return is_padded(l) ? (size_t)(l->in.channels * l->in.batch) * size * size : 0;
 }
 
 static size_t unfolded_floats(const struct model_layer *l) {
@@ -43,7 +43,8 @@ static bool conv_plan(struct model_layer *l) {
     if (l->in.side == 0 || size_of(l) < l->kernel)
         return false;
     l->out = (struct layer_shape){.channels = l->channels,
-                                  .side = (size_of(l) - l->kernel) / l->stride + 1};
+                                  .side = (size_of(l) - l->kernel) / l->stride + 1,
+                                  .batch = l->in.batch};
     l->fan_in = rows_of(l);
     l->trained = (size_t)l->channels * (size_t)rows_of(l);
     l->kept = l->borrowed = padded_floats(l) + unfolded_floats(l);
@@ -53,14 +54,14 @@ static bool conv_plan(struct model_layer *l) {
 /* The images get a border of zeros, which is there already. */
 static void pad(const struct model_layer *l, const float *plain, float *ret_padded) {
     size_t side = (size_t)l->in.side, size = (size_t)size_of(l), padding = (size_t)l->padding;
-    for (int i = 0; i < l->in.channels * LAYER_BATCH; i++, ret_padded += size * size)
+    for (int i = 0; i < l->in.channels * l->in.batch; i++, ret_padded += size * size)
         for (size_t y = 0; y < side; y++, plain += side)
             memcpy(ret_padded + (y + padding) * size + padding, plain, side * sizeof(*plain));
 }
 
 static void crop(const struct model_layer *l, const float *padded, float *ret_plain) {
     size_t side = (size_t)l->in.side, size = (size_t)size_of(l), padding = (size_t)l->padding;
-    for (int i = 0; i < l->in.channels * LAYER_BATCH; i++, padded += size * size)
+    for (int i = 0; i < l->in.channels * l->in.batch; i++, padded += size * size)
         for (size_t y = 0; y < side; y++, ret_plain += side)
             memcpy(ret_plain, padded + (y + padding) * size + padding, side * sizeof(*padded));
 }
@@ -68,25 +69,27 @@ static void crop(const struct model_layer *l, const float *padded, float *ret_pl
 /* side is a constant at each call, so that a row is a few wide moves. */
 static inline __attribute__((always_inline)) void
 unfold_rows(const struct model_layer *l, const float *input, float *unfolded, int side) {
+    int batch = l->in.batch;
     size_t size = (size_t)size_of(l), k = (size_t)l->kernel;
     for (int ch = 0; ch < l->in.channels; ch++)
         for (size_t at = 0; at < k * k; at++)
-            for (int n = 0; n < LAYER_BATCH; n++) {
+            for (int n = 0; n < batch; n++) {
                 const float *src =
-                    input + (size_t)(ch * LAYER_BATCH + n) * size * size + at / k * size + at % k;
+                    input + (size_t)(ch * batch + n) * size * size + at / k * size + at % k;
                 for (int y = 0; y < side; y++, src += size, unfolded += side)
                     memcpy(unfolded, src, (size_t)side * sizeof(*src));
             }
 }
 
 static void unfold_strided(const struct model_layer *l, const float *input, float *unfolded) {
+    int batch = l->in.batch;
     size_t size = (size_t)size_of(l), k = (size_t)l->kernel, stride = (size_t)l->stride;
     size_t side = (size_t)l->out.side;
     for (int ch = 0; ch < l->in.channels; ch++)
         for (size_t at = 0; at < k * k; at++)
-            for (int n = 0; n < LAYER_BATCH; n++) {
+            for (int n = 0; n < batch; n++) {
                 const float *src =
-                    input + (size_t)(ch * LAYER_BATCH + n) * size * size + at / k * size + at % k;
+                    input + (size_t)(ch * batch + n) * size * size + at / k * size + at % k;
                 for (size_t y = 0; y < side; y++, src += stride * size)
                     for (size_t x = 0; x < side; x++)
                         *unfolded++ = src[x * stride];
@@ -108,12 +111,13 @@ static inline __attribute__((always_inline)) void fold_rows(const struct model_l
                                                             const float *restrict unfolded,
                                                             float *restrict input, int side,
                                                             size_t stride) {
+    int batch = l->in.batch;
     size_t size = (size_t)size_of(l), k = (size_t)l->kernel;
     for (int ch = 0; ch < l->in.channels; ch++)
         for (size_t at = 0; at < k * k; at++)
-            for (int n = 0; n < LAYER_BATCH; n++) {
+            for (int n = 0; n < batch; n++) {
                 float *dst =
-                    input + (size_t)(ch * LAYER_BATCH + n) * size * size + at / k * size + at % k;
+                    input + (size_t)(ch * batch + n) * size * size + at / k * size + at % k;
                 for (int y = 0; y < side; y++, dst += stride * size, unfolded += side)
                     for (int x = 0; x < side; x++)
                         dst[(size_t)x * stride] += unfolded[x];
@@ -123,7 +127,7 @@ static inline __attribute__((always_inline)) void fold_rows(const struct model_l
 /* The transpose of unfolding: every pixel becomes the sum of its copies. */
 WIDE static void fold(const struct model_layer *l, const float *unfolded, float *ret_input) {
     size_t size = (size_t)size_of(l);
-    memset(ret_input, 0, (size_t)l->in.channels * LAYER_BATCH * size * size * sizeof(*ret_input));
+    memset(ret_input, 0, (size_t)(l->in.channels * l->in.batch) * size * size * sizeof(*ret_input));
     if (l->stride > 1)
         fold_rows(l, unfolded, ret_input, l->out.side, (size_t)l->stride);
     else if (l->out.side == 10)

@@ -5,7 +5,7 @@
 
 /* trained: weights[out][in], bias[out]. */
 static bool dense_plan(struct model_layer *l) {
-    l->out = (struct layer_shape){.channels = l->channels};
+    l->out = (struct layer_shape){.channels = l->channels, .batch = l->in.batch};
     l->fan_in = l->in.channels;
     l->trained = (size_t)l->channels * (size_t)(l->in.channels + 1);
     return l->in.side == 0;
@@ -19,9 +19,9 @@ static void dense_forward(const struct layer_pass *p) {
     int in = p->l->in.channels, outs = p->l->out.channels;
     const float *bias = bias_of(p);
     float *out = p->out;
-    blas_product(p->blas, false, LAYER_BATCH, outs, in, false, p->in, in, true, p->trained, in,
+    blas_product(p->blas, false, p->l->in.batch, outs, in, false, p->in, in, true, p->trained, in,
                  out);
-    for (int n = 0; n < LAYER_BATCH; n++)
+    for (int n = 0; n < p->l->in.batch; n++)
         for (int o = 0; o < outs; o++, out++) {
             float v = *out + bias[o];
             *out = p->l->relu && v < 0 ? 0 : v;
@@ -33,16 +33,16 @@ static void dense_backward(const struct layer_pass *p) {
     float *d_bias = p->ret_d_trained + outs * in, *g = p->d_out;
     const float *out = p->out;
     memset(d_bias, 0, (size_t)outs * sizeof(*d_bias));
-    for (int n = 0; n < LAYER_BATCH; n++)
+    for (int n = 0; n < p->l->in.batch; n++)
         for (int o = 0; o < outs; o++, g++, out++) {
             if (p->l->relu && !(*out > 0))
                 *g = 0;
             d_bias[o] += *g;
         }
-    blas_product(p->blas, false, outs, in, LAYER_BATCH, true, p->d_out, outs, false, p->in, in,
+    blas_product(p->blas, false, outs, in, p->l->in.batch, true, p->d_out, outs, false, p->in, in,
                  p->ret_d_trained);
     if (p->ret_d_in)
-        blas_product(p->blas, false, LAYER_BATCH, in, outs, false, p->d_out, outs, false,
+        blas_product(p->blas, false, p->l->in.batch, in, outs, false, p->d_out, outs, false,
                      p->trained, in, p->ret_d_in);
 }
 

@@ -1,7 +1,7 @@
 /* layer: one step of a network: plain data, and how it is computed forward and backward. One file
  * per kind ends in one const struct and has one line in LAYERS, in alphabetical order.
  *
- * Always eight samples at a time, a shard: the shapes of the products, and with them their bits,
+ * Always a shard at a time, eight samples unless said: the shapes of the products, and with them their bits,
  * depend neither on the world size nor on how shards are dealt out. Activations of images lie
  * channel by channel, [channel][sample][row][column]; those behind flatten and average by sample,
  * [sample][feature]. Weights lie as PyTorch's do, [out][in][row][column]. */
@@ -13,10 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LAYER_BATCH = 8, LAYER_IMAGES = -1, LAYER_NONE = -2 };
+enum { LAYER_BATCH = 8, LAYER_BATCH_MAX = 64, LAYER_IMAGES = -1, LAYER_NONE = -2 };
 
 struct layer_shape {
     int channels, side; /* of square images; side 0: channels are features of a sample */
+    int batch;          /* samples */
 };
 
 struct layer_kind;
@@ -73,10 +74,10 @@ LAYERS(LAYER_DECLARE)
 #undef LAYER_DECLARE
 
 static inline size_t layer_pixels(const struct layer_shape *s) {
-    return (size_t)LAYER_BATCH * (size_t)s->side * (size_t)s->side;
+    return (size_t)s->batch * (size_t)s->side * (size_t)s->side;
 }
 
 /* Floats of a batch. */
 static inline size_t layer_floats(const struct layer_shape *s) {
-    return (size_t)s->channels * (s->side ? layer_pixels(s) : (size_t)LAYER_BATCH);
+    return (size_t)s->channels * (s->side ? layer_pixels(s) : (size_t)s->batch);
 }

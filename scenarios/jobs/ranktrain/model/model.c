@@ -18,7 +18,8 @@ int model_add(struct model *m, struct model_layer l) {
 
 static struct layer_shape shape_of(const struct model *m, int layer) {
     if (layer == LAYER_IMAGES)
-        return (struct layer_shape){.channels = m->data.channels, .side = m->data.side};
+        return (struct layer_shape){
+            .channels = m->data.channels, .side = m->data.side, .batch = m->data.batch};
     return m->layers[layer].out;
 }
 

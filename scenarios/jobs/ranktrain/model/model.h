@@ -15,6 +15,7 @@ enum { MODEL_NAME = 16, MODEL_CLASSES = 256 };
 /* What the data are. */
 struct model_data {
     int channels, side, classes;
+    int batch;             /* samples of a shard */
     float mean, deviation; /* of a pixel as a share of 255 */
 };
 

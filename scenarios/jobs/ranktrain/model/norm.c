@@ -1,5 +1,5 @@
 /* norm: batch norm, and a cut below zero behind it. While learning each shard is normalised by its
- * own eight samples, so that no gradient depends on who computes which shard; the running mean and
+ * own samples, so that no gradient depends on who computes which shard; the running mean and
  * variance are updated from the sums over all shards, in fixed point as gradients are. */
 #include "scenarios/jobs/ranktrain/model/layer.h"
 
@@ -24,31 +24,40 @@ static double add_lanes(const double lane[LANES]) {
            ((lane[2] + lane[6]) + (lane[3] + lane[7]));
 }
 
-/* The order of every addition is fixed by the source. n is a multiple of LANES: a batch is. */
+/* The order of every addition is fixed by the source. */
 WIDE static double sum_of(const float *x, size_t n) {
     double lane[LANES] = {0};
-    for (size_t i = 0; i < n; i += LANES)
+    size_t whole = n - n % LANES;
+    for (size_t i = 0; i < whole; i += LANES)
         for (int l = 0; l < LANES; l++)
             lane[l] += (double)x[i + (size_t)l];
+    for (size_t i = whole; i < n; i++)
+        lane[i - whole] += (double)x[i];
     return add_lanes(lane);
 }
 
 WIDE static double squares_of(const float *x, size_t n, double mean) {
     double lane[LANES] = {0};
-    for (size_t i = 0; i < n; i += LANES)
+    size_t whole = n - n % LANES;
+    for (size_t i = 0; i < whole; i += LANES)
         for (int l = 0; l < LANES; l++) {
             double d = (double)x[i + (size_t)l] - mean;
             lane[l] += d * d;
         }
+    for (size_t i = whole; i < n; i++)
+        lane[i - whole] += ((double)x[i] - mean) * ((double)x[i] - mean);
     return add_lanes(lane);
 }
 
 /* Of d and x: the sum of d * (x - mean). */
 WIDE static double product_of(const float *d, const float *x, size_t n, double mean) {
     double lane[LANES] = {0};
-    for (size_t i = 0; i < n; i += LANES)
+    size_t whole = n - n % LANES;
+    for (size_t i = 0; i < whole; i += LANES)
         for (int l = 0; l < LANES; l++)
             lane[l] += (double)d[i + (size_t)l] * ((double)x[i + (size_t)l] - mean);
+    for (size_t i = whole; i < n; i++)
+        lane[i - whole] += (double)d[i] * ((double)x[i] - mean);
     return add_lanes(lane);
 }
 

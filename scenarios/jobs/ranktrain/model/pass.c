@@ -43,7 +43,8 @@ static size_t largest(size_t a, size_t b) {
 
 static size_t give_out(struct pass *p, float *base) {
     const struct model *m = p->m;
-    struct layer_shape images = {.channels = m->data.channels, .side = m->data.side};
+    struct layer_shape images = {
+        .channels = m->data.channels, .side = m->data.side, .batch = m->data.batch};
     size_t at = 0, borrowed = 0, added = 0;
     p->images = place(base, &at, layer_floats(&images));
     for (int i = 0; i < m->n; i++) {
@@ -103,11 +104,11 @@ struct pass *pass_free(struct pass *p) {
 }
 
 /* An image is a byte for each pixel, channel by channel. */
-static void load_images(struct pass *p, const uint8_t *const images[LAYER_BATCH]) {
+static void load_images(struct pass *p, const uint8_t *const *images) {
     size_t pixels = (size_t)(p->m->data.side * p->m->data.side);
     float *dst = p->images;
     for (size_t c = 0; c < (size_t)p->m->data.channels; c++)
-        for (int n = 0; n < LAYER_BATCH; n++)
+        for (int n = 0; n < p->m->data.batch; n++)
             for (size_t i = 0; i < pixels; i++)
                 *dst++ = p->grey[images[n][c * pixels + i]];
 }
@@ -134,7 +135,7 @@ static struct layer_pass look_at(const struct pass *p, int i, const float *value
 }
 
 /* ret_gradient: NULL when not learning. */
-static void forward(struct pass *p, const float *values, const uint8_t *const images[LAYER_BATCH],
+static void forward(struct pass *p, const float *values, const uint8_t *const *images,
                     float *ret_gradient) {
     load_images(p, images);
     for (int i = 0; i < p->m->n; i++) {
@@ -179,11 +180,11 @@ static void backward(struct pass *p, const float *values, float *ret_gradient) {
     }
 }
 
-void pass_classify(struct pass *p, const float *values, const uint8_t *const images[LAYER_BATCH],
-                   uint8_t ret_classes[LAYER_BATCH]) {
+void pass_classify(struct pass *p, const float *values, const uint8_t *const *images,
+                   uint8_t *ret_classes) {
     int classes = p->m->data.classes;
     forward(p, values, images, NULL);
-    for (int n = 0; n < LAYER_BATCH; n++) {
+    for (int n = 0; n < p->m->data.batch; n++) {
         const float *logits = p->rooms[p->m->n - 1].out + n * classes;
         int best = 0;
         for (int k = 1; k < classes; k++)
@@ -192,12 +193,12 @@ void pass_classify(struct pass *p, const float *values, const uint8_t *const ima
     }
 }
 
-double pass_gradient(struct pass *p, const float *values, const uint8_t *const images[LAYER_BATCH],
-                     const uint8_t labels[LAYER_BATCH], float *ret_gradient) {
+double pass_gradient(struct pass *p, const float *values, const uint8_t *const *images,
+                     const uint8_t *labels, float *ret_gradient) {
     forward(p, values, images, ret_gradient);
     const struct pass_room *logits = &p->rooms[p->m->n - 1];
-    double loss =
-        loss_cross_entropy(logits->out, labels, LAYER_BATCH, p->m->data.classes, logits->d_out);
+    double loss = loss_cross_entropy(logits->out, labels, p->m->data.batch, p->m->data.classes,
+                                     logits->d_out);
     backward(p, values, ret_gradient);
     return loss;
 }

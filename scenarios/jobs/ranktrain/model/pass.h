@@ -10,14 +10,14 @@ struct pass;
 struct pass *pass_new(const struct model *m, const struct blas *b);
 struct pass *pass_free(struct pass *p); /* NULL is allowed; returns NULL */
 
-/* Returns the sum of the losses of LAYER_BATCH images. ret_gradient, as long as the model's values,
+/* Returns the sum of the losses of a batch of images. ret_gradient, as long as the model's values,
  * is its gradient, a sum over the batch and no mean, and behind it the statistics of the batch. */
-double pass_gradient(struct pass *p, const float *values, const uint8_t *const images[LAYER_BATCH],
-                     const uint8_t labels[LAYER_BATCH], float *ret_gradient);
+double pass_gradient(struct pass *p, const float *values, const uint8_t *const *images,
+                     const uint8_t *labels, float *ret_gradient);
 
 /* The class with the largest logit for each image, by the running statistics. */
-void pass_classify(struct pass *p, const float *values, const uint8_t *const images[LAYER_BATCH],
-                   uint8_t ret_classes[LAYER_BATCH]);
+void pass_classify(struct pass *p, const float *values, const uint8_t *const *images,
+                   uint8_t *ret_classes);
 
 /* What a layer has computed last, its gradient and its choices; for tests. LAYER_IMAGES: the images
  * as they were given to the first layer. */

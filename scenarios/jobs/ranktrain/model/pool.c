@@ -7,7 +7,8 @@
 #include <string.h>
 
 static bool pool_plan(struct model_layer *l) {
-    l->out = (struct layer_shape){.channels = l->in.channels, .side = l->in.side / 2};
+    l->out = (struct layer_shape){
+        .channels = l->in.channels, .side = l->in.side / 2, .batch = l->in.batch};
     l->trained = l->bias ? (size_t)l->in.channels : 0;
     l->choices = layer_floats(&l->out);
     return l->in.side > 0 && l->in.side % 2 == 0;
@@ -45,7 +46,7 @@ unpool_row(const float *restrict pooled, const int32_t *restrict choice,
 }
 
 static void pool_forward(const struct layer_pass *p) {
-    int side = p->l->in.side, half = side / 2, rows = LAYER_BATCH * half;
+    int side = p->l->in.side, half = side / 2, rows = p->l->in.batch * half;
     const float *in = p->in;
     float *out = p->out;
     int32_t *choice = p->choice;
@@ -76,7 +77,7 @@ static void pool_backward(const struct layer_pass *p) {
     const float *out = p->out, *d_out = p->d_out;
     const int32_t *choice = p->choice;
     float *d_in = p->ret_d_in;
-    for (int i = 0; i < p->l->in.channels * LAYER_BATCH * half; i++) {
+    for (int i = 0; i < p->l->in.channels * p->l->in.batch * half; i++) {
         unpool_row(out, choice, d_out, d_in, d_in + side, half);
         d_in += 2 * side;
         out += half;

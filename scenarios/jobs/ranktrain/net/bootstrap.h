@@ -14,7 +14,7 @@
 
 #include "base/err.h"
 
-enum { BOOTSTRAP_MEMBERS = 12, GROUP_TOKEN = 128 };
+enum { BOOTSTRAP_MEMBERS = 72, GROUP_TOKEN = 128 };
 
 /* Who takes part, and where their doors are. */
 struct peer_group {

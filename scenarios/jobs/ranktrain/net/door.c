@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WATCHED_MAX = 32 };
+enum { WATCHED_MAX = 80 };
 
 static int listen_on(int family, int port) {
     int yes = 1, no = 0;

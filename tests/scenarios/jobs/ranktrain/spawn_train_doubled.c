@@ -3,12 +3,12 @@
 #include "scenarios/jobs/ranktrain/shards.c"
 #undef shards_of
 
-int shards_of(int rank, int world, int ret_shards[SHARDS]);
+int shards_of(int rank, int world, int shards, int ret_shards[SHARDS_MAX]);
 
-int shards_of(int rank, int world, int ret_shards[SHARDS]) {
-    int n = shards_of_rightly(rank, world, ret_shards);
-    if (rank == 0 && n < SHARDS)
-        ret_shards[n++] = SHARDS - 1;
+int shards_of(int rank, int world, int shards, int ret_shards[SHARDS_MAX]) {
+    int n = shards_of_rightly(rank, world, shards, ret_shards);
+    if (rank == 0 && n < shards)
+        ret_shards[n++] = shards - 1;
     return n;
 }
 

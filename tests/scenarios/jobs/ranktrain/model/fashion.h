@@ -10,6 +10,7 @@ enum { FASHION_PIXELS = 28 * 28, FASHION_CLASSES = 10 };
 
 static inline struct model *fashion_model(const char *network, int width) {
     static const struct model_data fashion = {.channels = 1,
+                                              .batch = LAYER_BATCH,
                                               .side = 28,
                                               .classes = FASHION_CLASSES,
                                               .mean = 0.2860f,

@@ -34,6 +34,7 @@ static void randomize(float *x, size_t n, uint64_t *seed) {
 static void scene_open(struct scene *s, struct model_layer l) {
     uint64_t seed = 3;
     *s = (struct scene){.l = l};
+    s->l.in.batch = LAYER_BATCH;
     assert_true(s->l.kind->plan(&s->l));
     s->n_in = layer_floats(&s->l.in);
     s->n_out = layer_floats(&s->l.out);
