@@ -8,12 +8,19 @@ bool trainer_asked_to_end(const struct trainer *t) {
     return poll(&p, 1, 0) > 0;
 }
 
-int trainer_sum(struct trainer *t, int64_t *data, size_t n, struct err *err) {
+int trainer_exchange(struct trainer *t, struct collective_call *call, struct err *err) {
     if (!t->reduced)
         rankquake_first_collective(&t->q);
     t->reduced = true;
-    int r = t->collective->start(t->ring, data, n, deadline_in_ns(t->o->collective_ns), err);
+    call->deadline_ns = deadline_in_ns(t->o->collective_ns);
+    int r = t->collective->start(t->ring, call, err);
     while (r == 0)
         r = t->collective->poll(t->ring, -1, err);
     return r < 0 ? r : 0;
+}
+
+int trainer_sum(struct trainer *t, int64_t *data, size_t n, struct err *err) {
+    struct collective_call call = {
+        .op = COLLECTIVE_ALL_REDUCE, .data = data, .bytes = n * sizeof(*data)};
+    return trainer_exchange(t, &call, err);
 }

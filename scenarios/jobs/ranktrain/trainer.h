@@ -62,5 +62,9 @@ static inline bool trainer_leads(const struct trainer *t) {
 /* SIGTERM is pending. */
 bool trainer_asked_to_end(const struct trainer *t);
 
-/* Sums data[0..n) over the ranks. Returns 0, -ECANCELED when woken, or an error of collective.h. */
+/* Exchanges something and waits until it is done; the deadline is put into the call. Returns 0,
+ * -ECANCELED when woken, or an error of collective.h. */
+int trainer_exchange(struct trainer *t, struct collective_call *call, struct err *err);
+
+/* The same: sums data[0..n) over the ranks. */
 int trainer_sum(struct trainer *t, int64_t *data, size_t n, struct err *err);

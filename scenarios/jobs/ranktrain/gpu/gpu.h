@@ -9,7 +9,7 @@
 #include "scenarios/jobs/ranktrain/net/collective.h"
 
 /* Goes up whenever a struct that both sides use changes. */
-enum { GPU_VERSION = 1 };
+enum { GPU_VERSION = 2 };
 
 #define GPU_SYMBOL "ranktrain_gpu"
 

@@ -183,15 +183,17 @@ static int look(struct device *d, void *arg, struct err *err) {
     return r < 0 ? r : 0;
 }
 
-static int nccl_start(void *c, int64_t *data, size_t count, int64_t deadline_ns, struct err *err) {
+static int nccl_start(void *c, struct collective_call *call, struct err *err) {
     struct nccl *n = c;
     if (n->aborted)
         return err_say(err, -EPIPE, "the collective was aborted");
-    n->data = data;
-    n->n = count;
+    if (call->op != COLLECTIVE_ALL_REDUCE)
+        return err_say(err, -ENOTSUP, "NCCL is asked for sums alone");
+    n->data = call->data;
+    n->n = call->bytes / sizeof(*n->data);
     n->queued = false;
     n->started_ns = deadline_now_ns();
-    n->deadline_ns = deadline_ns;
+    n->deadline_ns = call->deadline_ns;
     snprintf(n->doing, sizeof(n->doing), "all-reduce %llu", (unsigned long long)++n->calls);
     return device_do(n->device, put, n, err);
 }

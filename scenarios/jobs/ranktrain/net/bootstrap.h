@@ -14,6 +14,8 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
+
 enum { BOOTSTRAP_MEMBERS = 72, GROUP_TOKEN = 128 };
 
 /* Who takes part, and where their doors are. */
@@ -22,7 +24,8 @@ struct peer_group {
     unsigned char session[DOOR_SESSION];
     struct link_address peers[BOOTSTRAP_MEMBERS]; /* not one's own */
     struct door door;                             /* one's own */
-    unsigned char token[GROUP_TOKEN];             /* of collectives that have one */
+    bool pairs; /* every two ranks can send one another something: set before a collective opens */
+    unsigned char token[GROUP_TOKEN]; /* of collectives that have one */
     int links[BOOTSTRAP_MEMBERS]; /* open until bootstrap_end: rank 0's to each member, the others'
                                      [0] to rank 0; else -1. A link at its end, with nothing to
                                      read before it: that rank has left. */

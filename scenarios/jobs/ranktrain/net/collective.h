@@ -1,5 +1,5 @@
-/* collective: how the ranks sum. One file per way ends in one const struct and has one line in
- * COLLECTIVES, in alphabetical order. */
+/* collective: how the ranks exchange what they have. One file per way ends in one const struct and
+ * has one line in COLLECTIVES, in alphabetical order. */
 #pragma once
 
 #include "scenarios/jobs/ranktrain/net/bootstrap.h"
@@ -8,6 +8,28 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+enum collective_op {
+    COLLECTIVE_ALL_REDUCE,     /* data becomes, on every rank, the sum over the ranks */
+    COLLECTIVE_REDUCE_SCATTER, /* the same, of a rank's own part alone; the rest is of no use */
+    COLLECTIVE_ALL_GATHER,     /* every rank's own part of data comes to all */
+    COLLECTIVE_BROADCAST,      /* data becomes that of peer */
+    COLLECTIVE_SEND,           /* to peer; groups with pairs alone */
+    COLLECTIVE_RECEIVE         /* from peer, or from whoever has sent first */
+};
+
+enum { COLLECTIVE_ANY = -1 };
+
+/* All ranks start the same ones in the same order, but for sending and receiving. */
+struct collective_call {
+    enum collective_op op;
+    void *data;           /* the caller's, in use until poll has answered 1 or an error */
+    size_t bytes;         /* as many on all ranks; of sums: int64_t */
+    const size_t *bounds; /* reduce-scatter and all-gather: rank r has the bytes from bounds[r] to
+                             bounds[r + 1] of data, which may be none; of sums: whole numbers */
+    int peer;             /* COLLECTIVE_ANY becomes the rank from which it came */
+    int64_t deadline_ns;
+};
 
 struct collective {
     const char *name, *summary;
@@ -25,9 +47,9 @@ struct collective {
      * all others before they go on: it may have no other way to notice that one has left. */
     int (*open)(void **ret, struct peer_group *g, const struct link_wait *w, struct err *err);
 
-    /* Begins to replace data[0..n) on every rank by the sum over the ranks. data is in use until
-     * poll has answered 1 or an error. One at a time; all ranks start the same ones. */
-    int (*start)(void *c, int64_t *data, size_t n, int64_t deadline_ns, struct err *err);
+    /* Begins it. call stays in use until poll has answered 1 or an error; one at a time. Returns 0;
+     * -ENOTSUP where there is no such exchange; or an error. */
+    int (*start)(void *c, struct collective_call *call, struct err *err);
 
     /* Waits at most timeout_ms (-1: as long as it takes). Returns 1: done, 0: not yet, -ECANCELED:
      * woken, or an error whose sentence names the peer; -ETIMEDOUT when the deadline has passed. */

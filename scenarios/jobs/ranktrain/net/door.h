@@ -14,7 +14,7 @@
 #define DOOR_MAGIC UINT64_C(0x3230414e54524b52) /* "RKRTNA02": also tells the byte order */
 
 enum { DOOR_SESSION = 16, DOOR_DIGEST = 32, DOOR_CALLERS = 64 };
-enum door_purpose { DOOR_JOIN = 1, DOOR_RING = 2 };
+enum door_purpose { DOOR_JOIN = 1, DOOR_RING = 2, DOOR_PAIR = 3 };
 
 struct door_hello {
     uint64_t magic;
@@ -24,7 +24,7 @@ struct door_hello {
     int64_t round;
     unsigned char run[DOOR_DIGEST];      /* of the run id */
     unsigned char job[DOOR_DIGEST];      /* join: of all that must be equal on all ranks */
-    unsigned char session[DOOR_SESSION]; /* ring: drawn by rank 0 for this round */
+    unsigned char session[DOOR_SESSION]; /* ring, pair: drawn by rank 0 for this round */
 };
 
 struct door {

@@ -1,204 +1,135 @@
-/* A ring all-reduce over TCP. Each rank sends to the next and hears from the one before.
- *
- * The data is cut into as many chunks as there are ranks. In the first world - 1 phases a rank
- * sends the chunk it has just added to and adds the one that comes; then each chunk is complete on
- * one rank, and in another world - 1 phases the complete ones go round. Every rank sends
- * 2 (world - 1) / world of the data, which is the least that is possible, and with contiguous ranks
- * one edge of the ring leaves a node. A message is 16 bytes, its number and a checksum, and one chunk.
- * TCP's own checksum is 16 bits, and right for what a card has spoilt before it was made. */
+/* Collectives over TCP: each rank sends to the next of a ring and hears from the one before, as
+ * ring_plan.h says; with contiguous ranks one edge of the ring leaves a node. What one rank sends
+ * to another goes over a connection of the two. */
 #include "scenarios/jobs/ranktrain/net/collective.h"
 #include "scenarios/jobs/ranktrain/net/deadline.h"
+#include "scenarios/jobs/ranktrain/net/ring_plan.h"
+#include "scenarios/jobs/ranktrain/net/tcp_links.h"
+#include "scenarios/jobs/ranktrain/net/tcp_message.h"
+#include "scenarios/jobs/ranktrain/net/tcp_pairs.h"
 
 #include "base/mem.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
-/* A message on its way out or in; done counts its bytes, header included. */
-struct tcp_ring_message {
-    struct {
-        uint64_t number, checksum;
-    } head;
-    char *body;
-    size_t bytes, done;
-};
+enum { PHASE_BITS = 24 }; /* of a message's number; above them that of the collective */
 
 struct ring {
-    int rank, world, wake_fd;
-    int next, prev; /* descriptors; -1 when aborted */
-    int next_rank, prev_rank;
-    char next_name[LINK_NAME], prev_name[LINK_NAME];
+    struct tcp_links links;
+    struct tcp_pairs pairs;
 
-    int64_t *data;
-    size_t n;
+    struct collective_call *call; /* NULL: none is under way round the ring */
+    struct ring_plan plan;
+    struct ring_move move;
     int64_t started_ns, deadline_ns;
     uint64_t calls;
-    int phase; /* 2 (world - 1): done */
-    struct tcp_ring_message out, in;
-    int64_t *staging; /* one chunk */
+    int phase, phases, last_sent;
+    struct tcp_message out, in;
+    char *staging; /* what comes to be added */
     size_t staging_n;
 };
 
-static int phases(const struct ring *r) {
-    return 2 * (r->world - 1);
+static uint64_t number_of(const struct ring *r) {
+    return r->calls << PHASE_BITS | (uint64_t)r->phase;
 }
 
-static size_t chunk_begin(const struct ring *r, int chunk) {
-    return r->n * (size_t)chunk / (size_t)r->world;
+static bool gone_out(const struct ring *r) {
+    return !r->move.sends || tcp_message_is_whole(&r->out);
 }
 
-static size_t chunk_length(const struct ring *r, int chunk) {
-    return chunk_begin(r, chunk + 1) - chunk_begin(r, chunk);
-}
-
-/* The chunk that goes out in a phase; the one that comes in is what the rank before sends. */
-static int chunk_sent(const struct ring *r, int rank, int phase) {
-    int chunk = phase < r->world - 1 ? rank - phase : rank + 1 - (phase - (r->world - 1));
-    return (chunk + 2 * r->world) % r->world;
-}
-
-static bool adding(const struct ring *r) {
-    return r->phase < r->world - 1;
-}
-
-/* Of the number and the chunk. Four lanes, for one would wait for its multiplications; each step is
- * reversible, so that whatever one lane differs in stays different. It is no secret. */
-static uint64_t checksum(uint64_t number, const void *body, size_t bytes) {
-    enum { LANES = 4 };
-    static const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
-    const int64_t *v = body;
-    size_t n = bytes / sizeof(*v);
-    uint64_t h[LANES] = {number, 1, 2, 3}, sum = n;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t *lane = &h[i % LANES], mixed = (*lane ^ (uint64_t)v[i]) * odd;
-        *lane = mixed << 29 | mixed >> 35;
-    }
-    for (int i = 0; i < LANES; i++) {
-        sum = (sum ^ h[i]) * odd;
-        sum ^= sum >> 32;
-    }
-    return sum;
+static bool come_in(const struct ring *r) {
+    return !r->move.gets || tcp_message_is_whole(&r->in);
 }
 
 static void phase_begin(struct ring *r) {
-    int out = chunk_sent(r, r->rank, r->phase), in = chunk_sent(r, r->prev_rank, r->phase);
-    uint64_t number = r->calls << 8 | (uint64_t)r->phase;
-    r->out = (struct tcp_ring_message){.head.number = number,
-                                       .body = (char *)(r->data + chunk_begin(r, out)),
-                                       .bytes = chunk_length(r, out) * sizeof(*r->data)};
-    r->out.head.checksum = checksum(number, r->out.body, r->out.bytes);
-    r->in = (struct tcp_ring_message){
-        .body = (char *)(adding(r) ? r->staging : r->data + chunk_begin(r, in)),
-        .bytes = chunk_length(r, in) * sizeof(*r->data)};
-}
-
-static bool whole(const struct tcp_ring_message *m) {
-    return m->done == sizeof(m->head) + m->bytes;
-}
-
-static int message_parts(struct tcp_ring_message *m, struct iovec iov[2]) {
-    int n = 0;
-    size_t head = sizeof(m->head);
-    if (m->done < head)
-        iov[n++] = (struct iovec){(char *)&m->head + m->done, head - m->done};
-    size_t begun = m->done > head ? m->done - head : 0;
-    if (begun < m->bytes)
-        iov[n++] = (struct iovec){m->body + begun, m->bytes - begun};
-    return n;
-}
-
-static int moved(struct tcp_ring_message *m, ssize_t n) {
-    if (n > 0) {
-        m->done += (size_t)n;
-        return 1;
-    }
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return 0;
-    return n == 0 || errno == EPIPE ? -ECONNRESET : -errno;
-}
-
-static int lost_peer(const struct ring *r, bool next, int code, struct err *err) {
-    int rank = next ? r->next_rank : r->prev_rank;
-    const char *name = next ? r->next_name : r->prev_name;
-    if (code == -ECONNRESET)
-        return err_say(err, code, "rank %d at %s is gone: it closed its connection", rank, name);
-    return err_set(err, code, "connection with rank %d at %s", rank, name);
+    char *data = r->call->data;
+    r->move = ring_plan_move(&r->plan, r->phase);
+    if (r->move.sends)
+        tcp_message_out(&r->out, number_of(r), data + r->move.out, r->move.out_bytes);
+    if (r->move.gets)
+        tcp_message_in(&r->in, r->move.adds ? r->staging : data + r->move.in, r->move.in_bytes);
 }
 
 /* Sends and receives what goes without waiting. Returns 0 or an error. */
 static int exchange(struct ring *r, struct err *err) {
     for (int more = 1; more;) {
-        struct iovec iov[2];
-        struct msghdr msg = {.msg_iov = iov};
         more = 0;
-        if (!whole(&r->out)) {
-            msg.msg_iovlen = (size_t)message_parts(&r->out, iov);
-            int n = moved(&r->out, sendmsg(r->next, &msg, MSG_NOSIGNAL));
+        if (!gone_out(r)) {
+            int n = tcp_message_send(&r->out, r->links.next_fd);
             if (n < 0)
-                return lost_peer(r, true, n, err);
+                return tcp_links_lost(&r->links, r->links.next, n, err);
             more |= n;
         }
-        if (!whole(&r->in)) {
-            msg.msg_iovlen = (size_t)message_parts(&r->in, iov);
-            int n = moved(&r->in, recvmsg(r->prev, &msg, 0));
+        if (!come_in(r)) {
+            int n = tcp_message_receive(&r->in, r->links.prev_fd);
             if (n < 0)
-                return lost_peer(r, false, n, err);
+                return tcp_links_lost(&r->links, r->links.prev, n, err);
             more |= n;
         }
     }
     return 0;
 }
 
-static int phase_end(struct ring *r, struct err *err) {
-    if (r->in.head.checksum != checksum(r->in.head.number, r->in.body, r->in.bytes))
+static uint64_t phase_of(uint64_t number) {
+    return number & ((UINT64_C(1) << PHASE_BITS) - 1);
+}
+
+static int check(const struct ring *r, struct err *err) {
+    const char *name = r->links.names[r->links.prev];
+    uint64_t number = number_of(r), theirs = r->in.head.number;
+    if (!tcp_message_is_right(&r->in))
         return err_say(err, -EBADMSG,
                        "what came from rank %d at %s is not what it has sent: its checksum in "
-                       "collective %llu, phase %llu, is another; the network changes bytes",
-                       r->prev_rank, r->prev_name, (unsigned long long)(r->out.head.number >> 8),
-                       (unsigned long long)(r->out.head.number & 0xff));
-    if (r->in.head.number != r->out.head.number)
+                       "collective %" PRIu64 ", phase %d, is another; the network changes bytes",
+                       r->links.prev, name, r->calls, r->phase);
+    if (theirs != number)
         return err_say(err, -EPROTO,
-                       "rank %d at %s is in collective %llu, phase %llu, this rank in %llu, %llu",
-                       r->prev_rank, r->prev_name, (unsigned long long)(r->in.head.number >> 8),
-                       (unsigned long long)(r->in.head.number & 0xff),
-                       (unsigned long long)(r->out.head.number >> 8),
-                       (unsigned long long)(r->out.head.number & 0xff));
-    if (adding(r)) {
-        int chunk = chunk_sent(r, r->prev_rank, r->phase);
-        int64_t *sum = r->data + chunk_begin(r, chunk);
-        for (size_t i = 0; i < chunk_length(r, chunk); i++)
-            sum[i] += r->staging[i];
+                       "rank %d at %s is in collective %" PRIu64 ", phase %" PRIu64
+                       ", this rank in %" PRIu64 ", %d",
+                       r->links.prev, name, theirs >> PHASE_BITS, phase_of(theirs), r->calls,
+                       r->phase);
+    return 0;
+}
+
+static int phase_end(struct ring *r, struct err *err) {
+    int e = r->move.gets ? check(r, err) : 0;
+    if (e < 0)
+        return e;
+    if (r->move.adds) {
+        int64_t *sum = (int64_t *)(void *)((char *)r->call->data + r->move.in);
+        const int64_t *staging = (const void *)r->staging;
+        for (size_t i = 0; i < r->move.in_bytes / sizeof(*sum); i++)
+            sum[i] += staging[i];
     }
-    if (++r->phase < phases(r))
+    if (++r->phase < r->phases)
         phase_begin(r);
     return 0;
 }
 
 static int late(const struct ring *r, struct err *err) {
     double s = (double)(r->deadline_ns - r->started_ns) / 1e9;
-    if (!whole(&r->in))
+    const struct tcp_links *l = &r->links;
+    if (!come_in(r))
         return err_say(err, -ETIMEDOUT,
-                       "rank %d at %s sent nothing more for a collective within %.3g s",
-                       r->prev_rank, r->prev_name, s);
+                       "rank %d at %s sent nothing more for a collective within %.3g s", l->prev,
+                       l->names[l->prev], s);
     return err_say(err, -ETIMEDOUT, "rank %d at %s took nothing more of a collective within %.3g s",
-                   r->next_rank, r->next_name, s);
+                   l->next, l->names[l->next], s);
 }
 
 /* Until something can move, or the time is up. A successor never speaks on its connection: if that
- * becomes readable it has gone. In the last phase it may, when it has all it needs. */
+ * becomes readable it has gone. It may, when it has all that it needs. */
 static int wait_for_peers(struct ring *r, int64_t until_ns, struct err *err) {
-    bool watch = r->phase < phases(r) - 1 || !whole(&r->out);
+    bool watch = r->phase < r->last_sent || !gone_out(r);
     struct pollfd p[3] = {
-        {.fd = watch ? r->next : -1, .events = (short)(whole(&r->out) ? POLLIN : POLLIN | POLLOUT)},
-        {.fd = whole(&r->in) ? -1 : r->prev, .events = POLLIN},
-        {.fd = r->wake_fd, .events = POLLIN},
+        {.fd = watch ? r->links.next_fd : -1,
+         .events = (short)(gone_out(r) ? POLLIN : POLLIN | POLLOUT)},
+        {.fd = come_in(r) ? -1 : r->links.prev_fd, .events = POLLIN},
+        {.fd = r->links.wake_fd, .events = POLLIN},
     };
     int64_t until = until_ns < r->deadline_ns ? until_ns : r->deadline_ns;
     int n = poll(p, 3, deadline_left_ms(until));
@@ -207,16 +138,18 @@ static int wait_for_peers(struct ring *r, int64_t until_ns, struct err *err) {
     if (n > 0 && p[2].revents)
         return -ECANCELED;
     if (n > 0 && (p[0].revents & (POLLIN | POLLERR | POLLHUP)))
-        return lost_peer(r, true, -ECONNRESET, err);
+        return tcp_links_lost(&r->links, r->links.next, -ECONNRESET, err);
     return n;
 }
 
 static int ring_poll(void *c, int timeout_ms, struct err *err) {
     struct ring *r = c;
     int64_t until = timeout_ms < 0 ? INT64_MAX : deadline_in_ns((int64_t)timeout_ms * 1000000);
-    while (r->phase < phases(r)) {
+    if (r->pairs.call)
+        return tcp_pairs_poll(&r->pairs, timeout_ms, err);
+    while (r->phase < r->phases) {
         int e = exchange(r, err);
-        if (e == 0 && whole(&r->out) && whole(&r->in)) {
+        if (e == 0 && gone_out(r) && come_in(r)) {
             e = phase_end(r, err);
             if (e == 0)
                 continue;
@@ -234,32 +167,39 @@ static int ring_poll(void *c, int timeout_ms, struct err *err) {
     return 1;
 }
 
-static int ring_start(void *c, int64_t *data, size_t n, int64_t deadline_ns, struct err *err) {
+static void reserve(struct ring *r) {
+    size_t n = ring_plan_staging(&r->plan);
+    if (r->staging_n >= n)
+        return;
+    free(r->staging);
+    r->staging = mem_alloc(n, 1);
+    r->staging_n = n;
+}
+
+static int ring_start(void *c, struct collective_call *call, struct err *err) {
     struct ring *r = c;
-    if (r->world > 1 && r->next < 0)
+    if (r->links.world > 1 && r->links.next_fd < 0)
         return err_say(err, -EPIPE, "the collective was aborted");
-    assert(r->phase == phases(r));
-    r->data = data;
-    r->n = n;
+    assert(r->phase == r->phases && !r->pairs.call);
+    if (call->op == COLLECTIVE_SEND || call->op == COLLECTIVE_RECEIVE)
+        return tcp_pairs_start(&r->pairs, call, err);
+    r->call = call;
+    r->plan = (struct ring_plan){.rank = r->links.rank, .world = r->links.world, .call = call};
     r->calls++;
     r->started_ns = deadline_now_ns();
-    r->deadline_ns = deadline_ns;
-    if (r->world == 1)
-        return 0;
-    if (r->staging_n < n / (size_t)r->world + 1) {
-        r->staging_n = n / (size_t)r->world + 1;
-        free(r->staging);
-        r->staging = mem_array(int64_t, r->staging_n);
-    }
+    r->deadline_ns = call->deadline_ns;
+    r->phases = ring_plan_phases(&r->plan);
+    r->last_sent = ring_plan_last_sent(&r->plan);
     r->phase = 0;
-    phase_begin(r);
+    reserve(r);
+    if (r->phases)
+        phase_begin(r);
     return 0;
 }
 
 static void ring_abort(void *c) {
     struct ring *r = c;
-    link_close(&r->next);
-    link_close(&r->prev);
+    tcp_links_close(&r->links);
 }
 
 static int ring_close(void *c, struct err *err) {
@@ -272,55 +212,10 @@ static int ring_close(void *c, struct err *err) {
     return 0;
 }
 
-/* Waits for the rank before; whoever else calls is sent away. */
-static int admit(struct ring *r, struct peer_group *g, const struct link_wait *w, struct err *err) {
-    struct door_hello h;
-    int gone;
-    for (;;) {
-        int fd = door_wait(&g->door, w, &r->next, 1, &h, &gone);
-        if (fd == -ECANCELED)
-            return fd;
-        if (fd == -EPIPE)
-            return lost_peer(r, true, -ECONNRESET, err);
-        if (fd < 0)
-            return err_set(err, fd, "waiting for the connection of rank %d at %s", r->prev_rank,
-                           r->prev_name);
-        if (h.purpose == DOOR_RING && h.rank == r->prev_rank && h.world == r->world &&
-            memcmp(h.session, g->session, sizeof(h.session)) == 0) {
-            r->prev = fd;
-            return 0;
-        }
-        close(fd);
-    }
-}
-
-static int ring_connect(struct ring *r, struct peer_group *g, const struct link_wait *w,
-                        struct err *err) {
-    struct door_hello h = {
-        .magic = DOOR_MAGIC, .purpose = DOOR_RING, .rank = g->rank, .world = g->world};
-    memcpy(h.session, g->session, sizeof(h.session));
-    link_name(&g->peers[r->next_rank], r->next_name);
-    link_name(&g->peers[r->prev_rank], r->prev_name);
-    int e = r->next = link_connect(&g->peers[r->next_rank], w);
-    if (e >= 0)
-        e = link_send(r->next, &h, sizeof(h), w);
-    if (e < 0)
-        return e == -ECANCELED
-                   ? e
-                   : err_set(err, e, "connect to rank %d at %s", r->next_rank, r->next_name);
-    return admit(r, g, w, err);
-}
-
 static int ring_open(void **ret, struct peer_group *g, const struct link_wait *w, struct err *err) {
     struct ring *r = mem_new(struct ring);
-    r->rank = g->rank;
-    r->world = g->world;
-    r->wake_fd = w->wake_fd;
-    r->next = r->prev = -1;
-    r->next_rank = (g->rank + 1) % g->world;
-    r->prev_rank = (g->rank + g->world - 1) % g->world;
-    r->phase = phases(r);
-    int e = g->world == 1 ? 0 : ring_connect(r, g, w, err);
+    r->pairs.links = &r->links;
+    int e = tcp_links_open(&r->links, g, w, err);
     if (e < 0) {
         ring_close(r, NULL);
         return e;

@@ -49,7 +49,11 @@ static int64_t value(int rank, int i) {
 static int sum_once(struct member *m, void *ring) {
     for (int i = 0; i < SUMS; i++)
         m->data[i] = value(m->request.rank, i);
-    int r = collective_tcp_ring.start(ring, m->data, SUMS, deadline_in_ns(m->limit_ns), &m->err);
+    struct collective_call call = {.op = COLLECTIVE_ALL_REDUCE,
+                                   .data = m->data,
+                                   .bytes = sizeof(m->data),
+                                   .deadline_ns = deadline_in_ns(m->limit_ns)};
+    int r = collective_tcp_ring.start(ring, &call, &m->err);
     if (m->spoils) /* of the chunk that goes out first */
         m->data[SUMS * m->request.rank / m->request.world] ^= INT64_C(1) << 63;
     while (r == 0)
@@ -116,7 +120,7 @@ static void members_run(struct member *m, int world) {
 static void test_every_rank_gets_the_sum_at_every_world_size(void **state) {
     (void)state;
     static struct member m[BOOTSTRAP_MEMBERS];
-    for (int world = 1; world <= BOOTSTRAP_MEMBERS; world++) {
+    for (int world = 1; world <= 24; world += world < 12 ? 1 : 12) {
         members_init(m, world);
         members_run(m, world);
         for (int r = 0; r < world; r++) {
