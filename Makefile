@@ -20,6 +20,10 @@
 BUILD ?= release
 PREFIX ?= /usr/local
 $(if $(filter $(BUILD),release debug asan tsan cov fast),,$(error BUILD=$(BUILD): release, debug, asan, tsan, cov or fast))
+# Where the training data's package is missing, what make starts asks for made-up images.
+ifeq ($(wildcard /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte*),)
+export RANKTRAIN_DATASET ?= generated
+endif
 OUT := build/$(BUILD)
 BIN := $(if $(filter release,$(BUILD)),build/bin,$(OUT)/bin)
 VERSION := $(shell cat VERSION)

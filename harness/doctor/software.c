@@ -75,8 +75,8 @@ static bool look_dataset(struct question_result *r) {
     path[strlen(path) - strlen(".gz")] = '\0';
     if (packed || access(path, R_OK) == 0)
         return question_works(r, "%s", dir);
-    return question_lacks(r, "apt install dataset-fashion-mnist",
-                          "%s is not there: data of the same shape is generated", dir);
+    return question_lacks(r, "apt install dataset-fashion-mnist, or RANKTRAIN_DATASET=generated",
+                          "%s is not there: ranktrain asks for it or for --dataset=generated", dir);
 }
 
 const struct host_question host_question_dataset = {

@@ -32,7 +32,8 @@ static int by_time(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static int step(const struct compute *compute, void *c, const struct idx *data, struct err *err) {
+static int step(const struct compute *compute, void *c, const struct images *data,
+                struct err *err) {
     static const int shards[SHARDS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
     static uint32_t samples[SHARDS_BATCH];
     const struct shards_work w = {
@@ -53,7 +54,11 @@ static int step(const struct compute *compute, void *c, const struct idx *data, 
 
 static int measure(const struct compute *compute, void *c, int steps, struct err *err) {
     static double us[STEPS_MAX];
-    struct idx data = {.images = s.file, .labels = s.labels, .count = SHARDS_BATCH};
+    struct images data = {.shape = {.channels = 1, .side = 28, .classes = FASHION_CLASSES},
+                          .bytes = FASHION_PIXELS,
+                          .pixels = s.file,
+                          .labels = s.labels,
+                          .count = SHARDS_BATCH};
     uint64_t seed = 7;
     model_init(s.model, 1, s.state.weights);
     for (size_t i = 0; i < sizeof(s.file); i++)

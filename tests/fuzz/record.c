@@ -22,7 +22,8 @@
 #include "harness/run/control.h"
 #include "harness/run/presence.h"
 #include "scenarios/jobs/rankquake.h"
-#include "scenarios/jobs/ranktrain/data/idx.h"
+#include "scenarios/jobs/ranktrain/data/images.h"
+#include "scenarios/jobs/ranktrain/data/packing.h"
 #include "scenarios/jobs/ranktrain/manifest.h"
 #include "tests/fuzz/fuzzed.h"
 
@@ -32,6 +33,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <zlib.h>
 
 typedef void read_fn(struct arena *a, const char *text, size_t n);
 
@@ -157,21 +159,26 @@ static void read_remote_launch(struct arena *a, const char *text, size_t n) {
     close(fd);
 }
 
-/* The first byte is how many of the last are the labels. */
+/* The header's own checksum is set right for every other one, so that what is behind it is read. */
 static void read_images(struct arena *a, const char *text, size_t n) {
-    size_t labels = n ? (unsigned char)*text : 0;
-    struct idx d;
+    struct images d;
+    struct images_header h;
+    int fd = memory(text, n);
     (void)a;
-    if (n < 1 || labels > n - 1)
-        return;
-    int fds[2] = {memory(text + 1, n - 1 - labels), memory(text + n - labels, labels)};
-    if (idx_map(fds[0], fds[1], &d, NULL) == 0) {
-        for (uint32_t i = 0; i < d.count; i++)
-            assert(idx_label(&d, i) < IDX_CLASSES && idx_image(&d, i)[IDX_PIXELS - 1] <= 255);
-        idx_unmap(&d);
+    if (n > sizeof(h) && text[n - 1] & 1) {
+        memcpy(&h, text, sizeof(h));
+        h.crc = (uint32_t)crc32(0, (const unsigned char *)&h, offsetof(struct images_header, crc));
+        if (pwrite(fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h))
+            abort();
     }
-    close(fds[0]);
-    close(fds[1]);
+    if (images_open(fd, "fuzzed", &d, NULL) == 0) {
+        for (uint32_t i = 0; i < d.count; i++) {
+            images_read(&d, i, NULL);
+            assert(images_label(&d, i) < d.shape.classes);
+        }
+        images_close(&d);
+    }
+    close(fd);
 }
 
 /* ---- files of a directory ---- */
@@ -386,12 +393,16 @@ static void put_launch(struct buf *out) {
 }
 
 static void put_images(struct buf *out) {
-    uint8_t images[IDX_IMAGES_HEADER + IDX_PIXELS] = {0}, labels[IDX_LABELS_HEADER + 8] = {0};
-    idx_put_header(images, 3, 1);
-    idx_put_header(labels, 1, 1);
-    buf_putc(out, IDX_LABELS_HEADER + 1);
-    buf_put(out, images, sizeof(images));
-    buf_put(out, labels, IDX_LABELS_HEADER + 1);
+    const struct images_shape shape = {
+        .channels = 1, .side = 2, .classes = 10, .mean = {0.5f}, .deviation = {0.5f}};
+    struct packing p;
+    int fd = memory("", 0);
+    packing_begin(&p, fd, &shape, 0, 1);
+    if (packing_add(&p, (const uint8_t *)"abcd", 7, NULL) < 0 || packing_end(&p, NULL) < 0 ||
+        lseek(fd, 0, SEEK_SET) < 0 || file_read_fd(fd, 1 << 16, out, NULL) < 0)
+        abort();
+    packing_fini(&p);
+    close(fd);
 }
 
 static void put_seed(int i, struct buf *out) {

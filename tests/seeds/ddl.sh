@@ -5,7 +5,7 @@ set -u
 cd "$BIN" && PATH=$PWD:$PATH && cd "$TMPDIR" || exit 1
 train() { # train OPTION...
     timeout 100 rankrun --standalone "${workers[@]}" ranktrain --dist-backend=tcp --steps=3 --log-every=0 \
-        --data-dir=none "$@" 2>said | tail -n 1
+        --dataset=generated "$@" 2>said | tail -n 1
 }
 hash_of() { grep -oE '[0-9a-f]{64}' <<<"$1"; }
 workers=(--nproc_per_node=1)

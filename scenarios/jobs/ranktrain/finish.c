@@ -12,7 +12,7 @@ static uint32_t test_batches(const struct trainer *t) {
 
 /* Every rank classifies its share of the test set. Returns the share of right answers. */
 static int test(struct trainer *t, double *ret_accuracy, struct err *err) {
-    const struct idx *d = &t->data.test;
+    const struct images *d = &t->data.test;
     uint32_t batches = test_batches(t), world = (uint32_t)t->o->world;
     uint32_t rank = (uint32_t)t->o->rank, batch = (uint32_t)t->model->data.batch;
     int64_t right = 0;
@@ -20,11 +20,13 @@ static int test(struct trainer *t, double *ret_accuracy, struct err *err) {
     for (uint32_t b = batches * rank / world; r == 0 && b < batches * (rank + 1) / world; b++) {
         const uint8_t *images[LAYER_BATCH_MAX];
         uint8_t classes[LAYER_BATCH_MAX];
-        for (uint32_t i = 0; i < batch; i++)
-            images[i] = idx_image(d, b * batch + i);
+        for (uint32_t i = 0; i < batch && r == 0; i++)
+            r = (images[i] = images_read(d, b * batch + i, err)) ? 0 : err->code;
+        if (r < 0)
+            return r;
         r = t->compute->classify(t->c, t->state.weights, images, classes, err);
         for (uint32_t i = 0; i < batch && r == 0; i++)
-            right += classes[i] == idx_label(d, b * batch + i);
+            right += classes[i] == images_label(d, b * batch + i);
     }
     if (r == 0)
         r = trainer_sum(t, &right, 1, err);

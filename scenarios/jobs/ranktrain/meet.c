@@ -39,10 +39,10 @@ static int decide(struct trainer *t, struct err *err) {
 static void describe_job(const struct trainer *t, unsigned char ret[DOOR_DIGEST]) {
     char text[512], hex[65];
     int n = snprintf(
-        text, sizeof(text), "%s|%s|%s|%s|%lld|%s|%d|%s|%.9g|%.9g|%llu|%d|%u|%lld|%lld",
+        text, sizeof(text), "%s|%s|%s|%s|%lld|%s|%d|%s|%.9g|%.9g|%llu|%08x|%u|%lld|%lld",
         RANKQUAKE_VERSION, t->label, t->collective->name, t->mode->name, (long long)t->o->seed,
         t->model->name, t->model->width, t->optimizer.kind->name, (double)t->optimizer.lr,
-        (double)t->optimizer.momentum, (unsigned long long)t->last_step, t->data.generated,
+        (double)t->optimizer.momentum, (unsigned long long)t->last_step, t->data.train.tail,
         t->data.train.count, (long long)t->o->batch_size, (long long)t->o->shards);
     sha256_of(text, (size_t)n, hex);
     memcpy(ret, hex, DOOR_DIGEST);

@@ -1,4 +1,5 @@
 #include "scenarios/jobs/ranktrain/options.h"
+#include "scenarios/jobs/ranktrain/data/dataset.h"
 #include "scenarios/jobs/ranktrain/mode/mode.h"
 #include "scenarios/jobs/ranktrain/model/networks.h"
 #include "scenarios/jobs/ranktrain/optimizer.h"
@@ -25,13 +26,19 @@ static const struct options_option table[] = {
     {"steps", "N", "updates to make in all; 0: as many as the epochs have", WHOLE, AT(steps), 0,
      99999999},
     {"epochs", "N", "times the training data is gone through", WHOLE, AT(epochs), 1, 100000},
-    {"samples", "N", "train on the first N images alone; 0: all", WHOLE, AT(samples), 0, 60000},
+    {"samples", "N", "train on the first N images alone; 0: all", WHOLE, AT(samples), 0, 99999999},
     {"checkpoint-dir", "DIR", "save there and resume from there", TEXT, AT(checkpoint_dir), 0, 0},
     {"checkpoint-every", "K", "steps between two checkpoints", WHOLE, AT(checkpoint_every), 1,
      99999999},
     {"checkpoint-keep", "N", "checkpoints to keep, the newest", WHOLE, AT(checkpoint_keep), 1,
      1000000},
-    {"data-dir", "DIR", "Fashion-MNIST; without it images are generated", TEXT, AT(data_dir), 0, 0},
+    {"dataset", "NAME",
+     "fashion-mnist unless said; cifar10, folder, mnist, or generated: made-up images", TEXT,
+     AT(dataset), 0, 0},
+    {"data-dir", "DIR", "where its files are, as they come or as prepare leaves them", TEXT,
+     AT(data_dir), 0, 0},
+    {"image-size", "N", "folder: images are made N pixels wide and high; 32 unless said", WHOLE,
+     AT(image_size), 8, 1024},
     {"seed", "N", "decides the first weights and the order of samples", WHOLE, AT(seed), 0, 1e15},
     {"mode", "NAME", "how the ranks share the work; ddp unless said", TEXT, AT(mode), 0, 0},
     {"network", "NAME",
@@ -213,8 +220,8 @@ static int check(const struct ranktrain_options *o, struct err *err) {
         return err_say(err, -EINVAL, "--device=%s: expected auto, cpu or cuda", o->device);
     if (!is_one_of(o->dist_backend, backends))
         return err_say(err, -EINVAL, "--dist-backend=%s: expected tcp or nccl", o->dist_backend);
-    if (!mode_find(o->mode, err) || !network_find(o->network, err) ||
-        !optimizer_find(o->optimizer, err))
+    if (!mode_find(o->mode, err) || !dataset_find(o->dataset, err) ||
+        !network_find(o->network, err) || !optimizer_find(o->optimizer, err))
         return -EINVAL;
     if (o->samples && o->samples < o->batch_size)
         return err_say(err, -EINVAL, "--samples=%lld: a step takes %lld", (long long)o->samples,
@@ -238,7 +245,7 @@ int options_parse(int argc, char **argv, struct ranktrain_options *ret, struct e
         .checkpoint_keep = 3,
         .log_every = 25,
         .seed = 1,
-        .data_dir = "/usr/share/datasets/fashion-mnist",
+        .dataset = getenv("RANKTRAIN_DATASET"),
         .device = "cpu",
         .dist_backend = "tcp",
         .dist_url = "env://",
@@ -255,6 +262,8 @@ int options_parse(int argc, char **argv, struct ranktrain_options *ret, struct e
         if (r < 0)
             return r;
     }
+    if (!o.dataset || !*o.dataset)
+        o.dataset = "fashion-mnist";
     int r = o.help || o.version ? 0 : cut_batch(&o, err);
     if (r == 0 && !o.help && !o.version)
         r = check(&o, err);

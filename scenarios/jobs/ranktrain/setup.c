@@ -1,4 +1,5 @@
 #include "scenarios/jobs/ranktrain/setup.h"
+#include "scenarios/jobs/ranktrain/data/dataset_kind.h"
 #include "scenarios/jobs/ranktrain/mode/mode.h"
 
 #include "base/mem.h"
@@ -9,14 +10,65 @@
 #include <string.h>
 #include <sys/signalfd.h>
 
+static void tell_data(const struct trainer *t) {
+    const struct images *d = &t->data.train;
+    const struct dataset_kind *k = t->data.kind;
+    const char *dir = t->o->data_dir ? t->o->data_dir : k->dir;
+    if (!trainer_leads(t))
+        return;
+    printf("data %s%s%s, %u images of %dx%dx%d", k->name, *dir ? " " : "", dir, d->count,
+           d->shape.channels, d->shape.side, d->shape.side);
+    if (d->parts > 1)
+        printf(", part %u of %u", d->part, d->parts);
+    printf("\n");
+}
+
 static int open_data(struct trainer *t, struct err *err) {
     const struct ranktrain_options *o = t->o;
-    int r = dataset_open(o->data_dir, &t->data, err);
+    const struct dataset_kind *k = dataset_find(o->dataset, err);
+    int r = k ? dataset_open(k, o->data_dir, (int)o->image_size, DATASET_TRAIN | DATASET_TEST,
+                             &t->data, err)
+              : -EINVAL;
     if (r < 0)
         return r;
     if (o->samples && (uint32_t)o->samples < t->data.train.count)
         t->data.train.count = (uint32_t)o->samples;
+    if (t->data.train.count < o->batch_size)
+        return err_say(err, -EINVAL, "%s holds %u images: a step takes %lld (--batch-size)",
+                       t->data.train.path, t->data.train.count, (long long)o->batch_size);
     sampler_init(&t->sampler, (uint64_t)o->seed, t->data.train.count, (uint32_t)o->batch_size);
+    t->read = mem_array(uint64_t, (size_t)o->batch_size);
+    t->last_step =
+        o->steps ? (uint64_t)o->steps : (uint64_t)o->epochs * sampler_steps_per_epoch(&t->sampler);
+    t->n_shards = shards_of(o->rank, o->world, (int)o->shards, t->shards);
+    tell_data(t);
+    return 0;
+}
+
+_Static_assert((int)MODEL_CHANNELS == (int)IMAGES_CHANNELS &&
+                   (int)MODEL_CLASSES == (int)IMAGES_CLASSES,
+               "a model takes what images are");
+
+static struct model_data data_of(const struct trainer *t) {
+    const struct images_shape *s = &t->data.train.shape;
+    struct model_data d = {.channels = s->channels,
+                           .side = s->side,
+                           .classes = s->classes,
+                           .batch = (int)(t->o->batch_size / t->o->shards)};
+    memcpy(d.mean, s->mean, sizeof(d.mean));
+    memcpy(d.deviation, s->deviation, sizeof(d.deviation));
+    return d;
+}
+
+static int open_model(struct trainer *t, struct err *err) {
+    const struct ranktrain_options *o = t->o;
+    const struct model_data data = data_of(t);
+    const struct optimizer_kind *k = optimizer_find(o->optimizer, err);
+    t->model = k ? model_new(o->network, (int)o->width, &data, err) : NULL;
+    if (!t->model)
+        return -EINVAL;
+    t->optimizer = (struct optimizer){
+        .kind = k, .lr = (float)(o->lr < 0 ? k->lr : o->lr), .momentum = (float)o->momentum};
     t->place = (struct checkpoint_place){.dir = o->checkpoint_dir,
                                          .model = t->model,
                                          .optimizer = t->optimizer.kind,
@@ -25,32 +77,6 @@ static int open_data(struct trainer *t, struct err *err) {
                                          .seed = o->seed,
                                          .world = o->world,
                                          .keep = (int)o->checkpoint_keep};
-    t->read = mem_array(uint64_t, (size_t)o->batch_size);
-    t->last_step =
-        o->steps ? (uint64_t)o->steps : (uint64_t)o->epochs * sampler_steps_per_epoch(&t->sampler);
-    t->n_shards = shards_of(o->rank, o->world, (int)o->shards, t->shards);
-    if (trainer_leads(t) && t->data.generated)
-        printf("data generated: %s does not hold Fashion-MNIST (package dataset-fashion-mnist)\n",
-               o->data_dir);
-    else if (trainer_leads(t))
-        printf("data %s, %u images\n", o->data_dir, t->data.train.count);
-    return 0;
-}
-
-static int open_model(struct trainer *t, struct err *err) {
-    const struct model_data fashion = {.channels = 1,
-                                       .batch = (int)(t->o->batch_size / t->o->shards),
-                                       .side = IDX_SIDE,
-                                       .classes = IDX_CLASSES,
-                                       .mean = 0.2860f,
-                                       .deviation = 0.3530f};
-    const struct ranktrain_options *o = t->o;
-    const struct optimizer_kind *k = optimizer_find(o->optimizer, err);
-    t->model = k ? model_new(o->network, (int)o->width, &fashion, err) : NULL;
-    if (!t->model)
-        return -EINVAL;
-    t->optimizer = (struct optimizer){
-        .kind = k, .lr = (float)(o->lr < 0 ? k->lr : o->lr), .momentum = (float)o->momentum};
     if (trainer_leads(t))
         printf("network %s of width %d, %zu parameters, %s\n", t->model->name, t->model->width,
                t->model->trained, k->name);
@@ -112,9 +138,9 @@ static int choose_collective(struct trainer *t, struct err *err) {
 
 int setup(struct trainer *t, struct err *err) {
     t->mode = mode_find(t->o->mode, err);
-    int r = t->mode ? open_model(t, err) : -EINVAL;
+    int r = t->mode ? open_data(t, err) : -EINVAL;
     if (r == 0)
-        r = open_data(t, err);
+        r = open_model(t, err);
     if (r == 0)
         r = catch_sigterm(t, err);
     if (r == 0)

@@ -43,28 +43,38 @@ static int sum_batches(const struct shards_work *w, const float *values,
 }
 
 /* By the images that were given to be computed, not by what was meant to be. */
-static void tell_read(const struct idx *data, const struct compute_batch *batches, int n, int batch,
-                      uint64_t *ret_read) {
+static void tell_read(const struct images *data, const struct compute_batch *batches, int n,
+                      int batch, uint64_t *ret_read) {
     for (int s = 0; s < n; s++)
         for (int i = 0; i < batch; i++)
-            *ret_read++ = idx_number(data, batches[s].images[i]);
+            *ret_read++ = images_number(data, batches[s].images[i]);
+}
+
+/* The images of a shard and their labels. */
+static int gather(const struct images *data, const uint32_t *samples, int n,
+                  struct compute_batch *ret, struct err *err) {
+    for (int i = 0; i < n; i++) {
+        ret->images[i] = images_read(data, samples[i], err);
+        if (!ret->images[i])
+            return -EBADMSG;
+        ret->labels[i] = images_label(data, samples[i]);
+    }
+    return 0;
 }
 
 int shards_sum(const struct shards_work *w, const float *values, const uint32_t *samples,
                const int *shards, int n, int64_t *ret_sums, uint64_t *ret_read, struct err *err) {
     struct compute_batch batches[SHARDS_MAX];
-    int shard = 0, batch = w->model->data.batch;
+    int shard = 0, batch = w->model->data.batch, r = 0;
     assert(n <= SHARDS_MAX);
-    for (int s = 0; s < n; s++) {
-        const uint32_t *index = samples + shards[s] * batch;
+    for (int s = 0; s < n && r == 0; s++) {
         batches[s].shard = shards[s];
-        for (int i = 0; i < batch; i++) {
-            batches[s].images[i] = idx_image(w->data, index[i]);
-            batches[s].labels[i] = idx_label(w->data, index[i]);
-        }
+        r = gather(w->data, samples + shards[s] * batch, batch, &batches[s], err);
     }
-    int r = w->compute->sum ? w->compute->sum(w->c, values, batches, n, ret_sums, &shard, err)
-                            : sum_batches(w, values, batches, n, ret_sums, &shard);
+    if (r < 0)
+        return r;
+    r = w->compute->sum ? w->compute->sum(w->c, values, batches, n, ret_sums, &shard, err)
+                        : sum_batches(w, values, batches, n, ret_sums, &shard);
     if (r == 0 && ret_read)
         tell_read(w->data, batches, n, batch, ret_read);
     return r == -ERANGE ? diverged(shard, err) : r;

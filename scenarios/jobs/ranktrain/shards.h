@@ -6,7 +6,7 @@
 #pragma once
 
 #include "scenarios/jobs/ranktrain/compute.h"
-#include "scenarios/jobs/ranktrain/data/idx.h"
+#include "scenarios/jobs/ranktrain/data/images.h"
 
 #include "base/err.h"
 
@@ -26,13 +26,14 @@ struct shards_work {
     const struct compute *compute;
     void *c;
     const struct model *model;
-    const struct idx *data;
+    const struct images *data;
     float *scratch; /* one gradient */
 };
 
 /* Computes the shards and leaves the sum of their gradients, and behind it of their losses, in fixed
- * point, in ret_sums: one more number than the model has values. samples are the indices of the step. Returns 0, -ERANGE when training has diverged, or an error of the
- * computation. ret_read (NULL: nobody asks) takes the numbers of the samples of the n shards that
+ * point, in ret_sums: one more number than the model has values. samples are the indices of the
+ * step. Returns 0, -ERANGE when training has diverged, -EBADMSG: an image is damaged, or an error of
+ * the computation. ret_read (NULL: nobody asks) takes the numbers of the samples of the n shards that
  * were computed. */
 int shards_sum(const struct shards_work *w, const float *values, const uint32_t *samples,
                const int *shards, int n, int64_t *ret_sums, uint64_t *ret_read, struct err *err);

@@ -1,91 +1,175 @@
 #include "scenarios/jobs/ranktrain/data/dataset.h"
 #include "scenarios/jobs/ranktrain/data/cache.h"
-#include "scenarios/jobs/ranktrain/data/generated.h"
+#include "scenarios/jobs/ranktrain/data/dataset_kind.h"
 
 #include "base/sha256.h"
 #include "base/sys/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
-static const char *const files[4] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
-                                     "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
+static const struct dataset_kind *const kinds[] = {
+#define DATASET_ROW(name) &dataset_##name,
+    DATASETS(DATASET_ROW)
+#undef DATASET_ROW
+};
+enum { KINDS = sizeof(kinds) / sizeof(*kinds), SIDE = 32 };
 
-static int unpack(int fd, const void *arg, struct err *err) {
-    static unsigned char block[1 << 16];
-    const char *path = arg;
-    gzFile gz = gzopen(path, "rb");
-    if (!gz)
-        return err_set(err, errno ? -errno : -ENOMEM, "open %s", path);
-    gzbuffer(gz, sizeof(block));
-    int n, r = 0;
-    while (r == 0 && (n = gzread(gz, block, sizeof(block))) > 0)
-        r = file_write_all(fd, block, (size_t)n, err);
-    if (r == 0 && n < 0)
-        r = err_say(err, -EBADMSG, "%s is no whole gzip file: install dataset-fashion-mnist anew",
-                    path);
-    int closed = gzclose(gz);
-    if (r == 0 && closed != Z_OK)
-        r = err_say(err, -EBADMSG, "%s is cut short: install dataset-fashion-mnist anew", path);
+void dataset_names(char *ret, size_t size) {
+    size_t n = 0;
+    for (size_t i = 0; i < KINDS && n < size; i++)
+        n += (size_t)snprintf(ret + n, size - n, "%s%s", i ? ", " : "", kinds[i]->name);
+}
+
+/* Fashion-MNIST, fashion_mnist and FashionMNIST as well as fashion-mnist. */
+static bool is_name(const char *name, const char *said) {
+    for (;; name++, said++) {
+        name += *name == '-';
+        said += *said == '-' || *said == '_';
+        char low = *said >= 'A' && *said <= 'Z' ? (char)(*said - 'A' + 'a') : *said;
+        if (*name != low)
+            return false;
+        if (!low)
+            return true;
+    }
+}
+
+const struct dataset_kind *dataset_find(const char *name, struct err *err) {
+    char names[128];
+    for (size_t i = 0; i < KINDS; i++)
+        if (is_name(kinds[i]->name, name))
+            return kinds[i];
+    dataset_names(names, sizeof(names));
+    err_say(err, -EINVAL, "--dataset=%s is not known: there are %s", name, names);
+    return NULL;
+}
+
+int dataset_pack(const struct dataset_kind *k, const struct dataset_place *at, bool test,
+                 uint32_t part, uint32_t parts, int fd, uint32_t *ret_count, struct err *err) {
+    TEXTS_FINI struct texts files = {0};
+    struct images_shape shape = k->shape;
+    struct packing p;
+    if (!shape.side)
+        shape.side = at->side ? at->side : SIDE;
+    int r = k->classes ? k->classes(at, &shape, err) : 0;
+    if (r == 0)
+        r = k->list(at, test, &files, err);
+    if (r < 0)
+        return r;
+    packing_begin(&p, fd, &shape, part, parts);
+    r = k->pack(at, test, &files, &p, err);
+    if (r == 0)
+        r = packing_end(&p, err);
+    *ret_count = p.header.count;
+    packing_fini(&p);
     return r;
 }
 
-/* Finds DIR/NAME.gz or DIR/NAME. */
-static bool locate(const char *dir, const char *name, char ret[PATH_MAX], struct stat *ret_stat) {
-    for (int packed = 1; packed >= 0; packed--) {
-        int n = snprintf(ret, PATH_MAX, "%s/%s%s", dir, name, packed ? ".gz" : "");
-        if (n < PATH_MAX && stat(ret, ret_stat) == 0)
-            return true;
+struct dataset_making {
+    const struct dataset_kind *kind;
+    struct dataset_place at;
+    bool test;
+};
+
+static int make(int fd, const void *arg, struct err *err) {
+    const struct dataset_making *m = arg;
+    uint32_t count;
+    return dataset_pack(m->kind, &m->at, m->test, 0, 1, fd, &count, err);
+}
+
+/* A name in the cache that stands for what the files are. */
+static int name_of(const struct dataset_making *m, char *ret, size_t size, struct err *err) {
+    TEXTS_FINI struct texts files = {0};
+    BUF_FINI struct buf text = {0};
+    char key[65];
+    int r = m->kind->list(&m->at, m->test, &files, err);
+    buf_printf(&text, "%d %d", IMAGES_VERSION, m->at.side);
+    for (size_t i = 0; i < files.n && r == 0; i++) {
+        struct stat st;
+        if (stat(files.v[i], &st) < 0)
+            return err_set(err, -errno, "%s", files.v[i]);
+        buf_printf(&text, "\n%s %lld %lld.%09ld", files.v[i], (long long)st.st_size,
+                   (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
     }
-    return false;
+    sha256_of(text.data, text.len, key);
+    snprintf(ret, size, "%.16s-%s-%s", key, m->kind->name, DATASET_FILE(m->test));
+    return r;
 }
 
-static int open_packed(const char *dir, int i, struct err *err) {
-    char path[PATH_MAX], key[65], name[128], text[PATH_MAX + 64];
-    struct stat st;
-    if (!locate(dir, files[i], path, &st))
-        return -ENOENT;
-    int n = snprintf(text, sizeof(text), "%s %lld %lld.%09ld", path, (long long)st.st_size,
-                     (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
-    sha256_of(text, (size_t)n, key);
-    snprintf(name, sizeof(name), "%.16s-%s", key, files[i]);
-    return cache_open(name, unpack, path, err);
-}
-
-static int open_generated(int i, struct err *err) {
-    struct generated_data g = {.test = i >= 2, .labels = i % 2 == 1};
+static int open_cached(const struct dataset_making *m, struct images *ret, struct err *err) {
     char name[128];
-    snprintf(name, sizeof(name), "generated-%d-%s", GENERATED_VERSION, files[i]);
-    return cache_open(name, generated_write, &g, err);
+    int r = name_of(m, name, sizeof(name), err);
+    if (r < 0)
+        return r;
+    FILE_CLOSE int fd = cache_open(name, make, m, err);
+    return fd < 0 ? fd : images_open(fd, name, ret, err);
 }
 
-static int map_pair(const int fd[2], const char *dir, const char *const name[2], struct idx *ret,
-                    struct err *err) {
-    int r = idx_map(fd[0], fd[1], ret, err);
-    return r < 0 ? err_wrap(err, "%s/{%s,%s}, unpacked: ", dir, name[0], name[1]) : 0;
-}
-
-int dataset_open(const char *dir, struct dataset *ret, struct err *err) {
-    struct dataset d = {0};
-    struct stat st;
+/* Returns whether prepare has left the set there: 1, 0, or an error. */
+static int open_prepared(const char *dir, bool test, struct images *ret, struct err *err) {
     char path[PATH_MAX];
-    int fd[4] = {-1, -1, -1, -1}, r = 0;
-    for (int i = 0; i < 4; i++)
-        if (!locate(dir, files[i], path, &st))
-            d.generated = true;
-    for (int i = 0; i < 4 && r >= 0; i++)
-        r = fd[i] = d.generated ? open_generated(i, err) : open_packed(dir, i, err);
-    if (r >= 0)
-        r = map_pair(fd, dir, files, &d.train, err);
-    if (r >= 0)
-        r = map_pair(fd + 2, dir, files + 2, &d.test, err);
-    for (int i = 0; i < 4; i++)
-        file_close(&fd[i]);
+    snprintf(path, sizeof(path), "%s/%s", dir, DATASET_FILE(test));
+    if (!file_exists(path))
+        return 0;
+    FILE_CLOSE int fd = file_open_plain(path, err);
+    int r = fd < 0 ? fd : images_open(fd, path, ret, err);
+    return r < 0 ? r : 1;
+}
+
+static int open_set(const struct dataset_kind *k, const struct dataset_place *at, bool test,
+                    struct images *ret, struct err *err) {
+    const struct dataset_making m = {.kind = k, .at = *at, .test = test};
+    int r = *at->dir ? open_prepared(at->dir, test, ret, err) : 0;
+    if (r == 0)
+        r = open_cached(&m, ret, err);
+    return r < 0 ? r : 0;
+}
+
+static int open_sets(const struct dataset_kind *k, const struct dataset_place *at, int sets,
+                     struct dataset *d, struct err *err) {
+    int r = 0;
+    if (sets & DATASET_TRAIN)
+        r = open_set(k, at, false, &d->train, err);
+    if (r == 0 && (sets & DATASET_TEST))
+        r = open_set(k, at, true, &d->test, err);
+    if (r == 0 && sets == (DATASET_TRAIN | DATASET_TEST) &&
+        (d->train.bytes != d->test.bytes || d->train.shape.classes != d->test.shape.classes))
+        r = err_say(err, -EBADMSG,
+                    "%s: its training images are %dx%dx%d of %d classes, its test images %dx%dx%d "
+                    "of %d: prepare both again",
+                    at->dir, d->train.shape.channels, d->train.shape.side, d->train.shape.side,
+                    d->train.shape.classes, d->test.shape.channels, d->test.shape.side,
+                    d->test.shape.side, d->test.shape.classes);
+    return r;
+}
+
+static void say_remedy(const struct dataset_kind *k, struct err *err) {
+    const struct err what = *err;
+    err_say(err, what.code,
+            "%s: %s, name where it is by --data-dir, or ask for made-up images by "
+            "--dataset=generated (RANKTRAIN_DATASET=generated for programs that you do not start)",
+            what.msg, k->remedy);
+}
+
+int dataset_open(const struct dataset_kind *k, const char *dir, int side, int sets,
+                 struct dataset *ret, struct err *err) {
+    struct dataset d = {.kind = k};
+    const struct dataset_place at = {.dir = k->dir && !*k->dir ? ""
+                                            : dir              ? dir
+                                                               : k->dir,
+                                     .side = k->shape.side ? 0
+                                             : side        ? side
+                                                           : SIDE};
+    if (!at.dir)
+        return err_say(err, -ENOENT, "--dataset=%s needs --data-dir: %s", k->name, k->remedy);
+    int r = open_sets(k, &at, sets, &d, err);
+    if (r == -ENOENT && k->remedy)
+        say_remedy(k, err);
     if (r < 0) {
         dataset_close(&d);
         return r;
@@ -95,6 +179,6 @@ int dataset_open(const char *dir, struct dataset *ret, struct err *err) {
 }
 
 void dataset_close(struct dataset *d) {
-    idx_unmap(&d->train);
-    idx_unmap(&d->test);
+    images_close(&d->train);
+    images_close(&d->test);
 }

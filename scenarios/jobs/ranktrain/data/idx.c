@@ -1,78 +1,92 @@
 #include "scenarios/jobs/ranktrain/data/idx.h"
+#include "scenarios/jobs/ranktrain/data/unpacker.h"
+
+#include "base/sys/file.h"
 
 #include <errno.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
+#include <stdio.h>
+#include <string.h>
 
-static void put_word(uint8_t *p, uint32_t v) {
-    p[0] = (uint8_t)(v >> 24);
-    p[1] = (uint8_t)(v >> 16);
-    p[2] = (uint8_t)(v >> 8);
-    p[3] = (uint8_t)v;
+static const char *const names[4] = IDX_FILES;
+
+/* DIR/NAME.gz or DIR/NAME. */
+int idx_list(const struct dataset_place *at, bool test, struct texts *ret, struct err *err) {
+    for (int i = test ? 2 : 0; i < (test ? 4 : 2); i++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof(path), "%s/%s.gz", at->dir, names[i]);
+        if (!file_exists(path))
+            snprintf(path, sizeof(path), "%s/%s", at->dir, names[i]);
+        if (!file_exists(path))
+            return err_say(err, -ENOENT, "%s has neither %s nor %s.gz", at->dir, names[i],
+                           names[i]);
+        texts_add(ret, "%s", path);
+    }
+    return 0;
 }
 
 static uint32_t word(const uint8_t *p) {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-void idx_put_header(uint8_t *ret, int dimensions, uint32_t count) {
-    put_word(ret, 0x800u + (uint32_t)dimensions);
-    put_word(ret + 4, count);
-    for (int i = 1; i < dimensions; i++)
-        put_word(ret + 4 + 4 * i, IDX_SIDE);
-}
-
-static int map_one(int fd, int i, struct idx *d, struct err *err) {
-    struct stat st;
-    if (fstat(fd, &st) < 0)
-        return err_set(err, -errno, "data set");
-    if (st.st_size < IDX_IMAGES_HEADER)
-        return err_say(err, -EBADMSG, "only %lld bytes long", (long long)st.st_size);
-    void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-    if (p == MAP_FAILED)
-        return err_set(err, -errno, "mmap");
-    d->map[i] = p;
-    d->map_bytes[i] = (size_t)st.st_size;
-    return 0;
-}
-
-static int check(const struct idx *d, struct err *err) {
-    const uint8_t *images = d->map[0], *labels = d->map[1];
-    uint32_t n = word(images + 4);
-    if (word(images) != 0x803 || word(images + 8) != IDX_SIDE || word(images + 12) != IDX_SIDE ||
-        d->map_bytes[0] != IDX_IMAGES_HEADER + (size_t)n * IDX_PIXELS)
-        return err_say(err, -EBADMSG, "no IDX file of 28x28 images, or cut short");
-    if (word(labels) != 0x801 || word(labels + 4) != n ||
-        d->map_bytes[1] != IDX_LABELS_HEADER + (size_t)n)
-        return err_say(err, -EBADMSG, "no IDX file of %u labels, or cut short", n);
-    for (uint32_t i = 0; i < n; i++)
-        if (labels[IDX_LABELS_HEADER + i] >= IDX_CLASSES)
-            return err_say(err, -EBADMSG, "label %u is %u, more than 9", i,
-                           labels[IDX_LABELS_HEADER + i]);
-    return 0;
-}
-
-int idx_map(int images_fd, int labels_fd, struct idx *ret, struct err *err) {
-    struct idx d = {0};
-    int r = map_one(images_fd, 0, &d, err);
+static int open_images(struct unpacker *s, const char *path, uint32_t *ret_count, struct err *err) {
+    uint8_t head[16];
+    int r = unpacker_open(s, path, err);
     if (r == 0)
-        r = map_one(labels_fd, 1, &d, err);
-    if (r == 0)
-        r = check(&d, err);
-    if (r < 0) {
-        idx_unmap(&d);
+        r = unpacker_take(s, head, sizeof(head), err);
+    if (r < 0)
         return r;
-    }
-    d.count = word((const uint8_t *)d.map[0] + 4);
-    d.images = (const uint8_t *)d.map[0] + IDX_IMAGES_HEADER;
-    d.labels = (const uint8_t *)d.map[1] + IDX_LABELS_HEADER;
-    *ret = d;
+    if (word(head) != 0x803)
+        return err_say(err, -EBADMSG, "%s begins with 0x%08x at byte 0, IDX images with 0x00000803",
+                       path, word(head));
+    if (word(head + 8) != IDX_SIDE || word(head + 12) != IDX_SIDE)
+        return err_say(err, -EBADMSG, "%s has images of %ux%u pixels (byte 8), not of %dx%d", path,
+                       word(head + 8), word(head + 12), IDX_SIDE, IDX_SIDE);
+    *ret_count = word(head + 4);
     return 0;
 }
 
-void idx_unmap(struct idx *d) {
-    for (int i = 0; i < 2; i++)
-        if (d->map[i])
-            munmap(d->map[i], d->map_bytes[i]);
-    *d = (struct idx){0};
+static int open_labels(struct unpacker *s, const char *path, uint32_t images, struct err *err) {
+    uint8_t head[8];
+    int r = unpacker_open(s, path, err);
+    if (r == 0)
+        r = unpacker_take(s, head, sizeof(head), err);
+    if (r < 0)
+        return r;
+    if (word(head) != 0x801)
+        return err_say(err, -EBADMSG, "%s begins with 0x%08x at byte 0, IDX labels with 0x00000801",
+                       path, word(head));
+    if (word(head + 4) != images)
+        return err_say(err, -EBADMSG, "%s says at byte 4 that it has %u labels, for %u images",
+                       path, word(head + 4), images);
+    return 0;
+}
+
+static int pack_one(struct unpacker *images, struct unpacker *labels, struct packing *p,
+                    struct err *err) {
+    uint8_t pixels[IDX_PIXELS], label;
+    int r = unpacker_take(images, pixels, sizeof(pixels), err);
+    if (r == 0)
+        r = unpacker_take(labels, &label, 1, err);
+    if (r == 0 && label >= IDX_CLASSES)
+        r = err_say(err, -EBADMSG, "%s: the label at byte %llu is %u, more than %d", labels->path,
+                    (unsigned long long)labels->at - 1, label, IDX_CLASSES - 1);
+    return r == 0 ? packing_add(p, pixels, label, err) : r;
+}
+
+int idx_pack(const struct dataset_place *at, bool test, const struct texts *files,
+             struct packing *p, struct err *err) {
+    struct unpacker images = {0}, labels = {0};
+    uint32_t n = 0;
+    int r = open_images(&images, files->v[0], &n, err);
+    if (r == 0)
+        r = open_labels(&labels, files->v[1], n, err);
+    for (uint32_t i = 0; i < n && r == 0; i++)
+        r = pack_one(&images, &labels, p, err);
+    if (r == 0)
+        r = unpacker_end(&images, err);
+    if (r == 0)
+        r = unpacker_end(&labels, err);
+    unpacker_close(&images);
+    unpacker_close(&labels);
+    return r;
 }

@@ -10,13 +10,13 @@
 
 #include "base/err.h"
 
-enum { MODEL_NAME = 16, MODEL_CLASSES = 256 };
+enum { MODEL_NAME = 16, MODEL_CLASSES = 256, MODEL_CHANNELS = 3 };
 
 /* What the data are. */
 struct model_data {
     int channels, side, classes;
-    int batch;             /* samples of a shard */
-    float mean, deviation; /* of a pixel as a share of 255 */
+    int batch;                                             /* samples of a shard */
+    float mean[MODEL_CHANNELS], deviation[MODEL_CHANNELS]; /* of a pixel as a share of 255 */
 };
 
 struct model {

@@ -15,7 +15,8 @@ struct pass_room {
 struct pass {
     const struct model *m;
     const struct blas *blas;
-    float grey[256]; /* a pixel's byte, less the mean and divided by the deviation */
+    /* A pixel's byte, less the mean and divided by the deviation. */
+    float grey[MODEL_CHANNELS][256];
     float *images;
     struct pass_room *rooms;
     float *borrowed, *added[2]; /* of one layer at a time */
@@ -87,8 +88,9 @@ struct pass *pass_new(const struct model *m, const struct blas *b) {
     p->workspace = zeroed(give_out(p, NULL) * sizeof(float));
     give_out(p, p->workspace);
     give_choices(p);
-    for (int i = 0; i < 256; i++)
-        p->grey[i] = ((float)i / 255.0f - m->data.mean) / m->data.deviation;
+    for (int c = 0; c < m->data.channels; c++)
+        for (int i = 0; i < 256; i++)
+            p->grey[c][i] = ((float)i / 255.0f - m->data.mean[c]) / m->data.deviation[c];
     return p;
 }
 
@@ -110,7 +112,7 @@ static void load_images(struct pass *p, const uint8_t *const *images) {
     for (size_t c = 0; c < (size_t)p->m->data.channels; c++)
         for (int n = 0; n < p->m->data.batch; n++)
             for (size_t i = 0; i < pixels; i++)
-                *dst++ = p->grey[images[n][c * pixels + i]];
+                *dst++ = p->grey[c][images[n][c * pixels + i]];
 }
 
 static const float *out_of(const struct pass *p, int layer) {

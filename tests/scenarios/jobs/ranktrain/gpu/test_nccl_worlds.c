@@ -77,6 +77,14 @@ static void assert_not_said(const char *text) {
 
 enum { TRAIN = 960, TEST = 96 };
 
+static void put_header(uint8_t *ret, int dimensions, uint32_t count) {
+    uint32_t words[] = {0x800u + (uint32_t)dimensions, count, IDX_SIDE, IDX_SIDE};
+    for (int i = 0; i < 4 * (1 + dimensions); i++)
+        ret[i] = (uint8_t)(words[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+enum { IDX_IMAGES_HEADER = 16, IDX_LABELS_HEADER = 8 };
+
 /* In the format of IDX; pixels and labels follow from their place. */
 static void write_images(const char *name, uint32_t n) {
     char path[PATH_MAX];
@@ -84,7 +92,7 @@ static void write_images(const char *name, uint32_t n) {
     snprintf(path, sizeof(path), "%s/%s", data, name);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
-    idx_put_header(head, 3, n);
+    put_header(head, 3, n);
     fwrite(head, 1, IDX_IMAGES_HEADER, f);
     for (uint32_t i = 0; i < n * IDX_PIXELS; i++)
         fputc((int)(i * 2654435761u >> 24), f);
@@ -97,7 +105,7 @@ static void write_labels(const char *name, uint32_t n) {
     snprintf(path, sizeof(path), "%s/%s", data, name);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
-    idx_put_header(head, 1, n);
+    put_header(head, 1, n);
     fwrite(head, 1, IDX_LABELS_HEADER, f);
     for (uint32_t i = 0; i < n; i++)
         fputc((int)(i * 2654435761u >> 8) & 7, f);

@@ -13,8 +13,8 @@ static inline struct model *fashion_model(const char *network, int width) {
                                               .batch = LAYER_BATCH,
                                               .side = 28,
                                               .classes = FASHION_CLASSES,
-                                              .mean = 0.2860f,
-                                              .deviation = 0.3530f};
+                                              .mean = {0.2860f},
+                                              .deviation = {0.3530f}};
     struct err err = {0};
     struct model *m = model_new(network, width, &fashion, &err);
     if (!m) {

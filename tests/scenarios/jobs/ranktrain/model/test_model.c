@@ -158,7 +158,7 @@ static void test_a_batch_that_is_repeated_is_learnt(void **state) {
 static void test_a_network_that_cannot_be_is_named(void **state) {
     (void)state;
     const struct model_data odd = {
-        .channels = 1, .side = 27, .classes = 10, .batch = LAYER_BATCH, .deviation = 1};
+        .channels = 1, .side = 27, .classes = 10, .batch = LAYER_BATCH, .deviation = {1}};
     struct err err = {0};
     assert_null(model_new("resnet34", 0, &odd, &err));
     assert_non_null(strstr(err.msg, "resnet34 is not known: there are lenet, resnet18"));
