@@ -18,8 +18,8 @@ enum {
 static void print_help(void) {
     char text[8192];
     options_manual(text, sizeof(text));
-    printf("usage: ranktrain [OPTION...]\n\n"
-           "Trains LeNet-5, a ResNet or a VGG on Fashion-MNIST, alone or as one rank of a job "
+    printf("usage: ranktrain [OPTION...] [DATA-DIR]\n\n"
+           "Trains LeNet-5, a ResNet or a VGG on labelled images, alone or as one rank of a job "
            "under torchrun or "
            "rankrun.\nThe last line of rank 0 is the SHA-256 of the weights.\n\n%s\n"
            "On a GPU it computes by ranktrain_cuda.so beside this program (RANKTRAIN_CUDA names "

@@ -5,6 +5,8 @@
 #include "scenarios/jobs/ranktrain/optimizer.h"
 #include "scenarios/jobs/ranktrain/shards.h"
 
+#include "base/str.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -65,13 +67,42 @@ static const struct options_option table[] = {
      AT(device), 0, 0},
     {"device-timeout", "SECONDS", "a GPU that takes longer for one computation has failed", SPAN_S,
      AT(device_ns), 0.001, 86400},
-    {"dist-backend", "tcp|nccl", "what the ranks sum over", TEXT, AT(dist_backend), 0, 0},
+    {"dist-backend", "tcp|nccl", "what the ranks sum over; ddl, gloo: other names of tcp", TEXT,
+     AT(dist_backend), 0, 0},
     {"dist-url", "env://", "where the ranks meet: MASTER_ADDR and MASTER_PORT", TEXT, AT(dist_url),
      0, 0},
     {"help", NULL, "print this", SWITCH, AT(help), 0, 0},
     {"version", NULL, "print the version", SWITCH, AT(version), 0, 0},
 };
 enum { OPTIONS = sizeof(table) / sizeof(*table) };
+
+/* What other programs call the same. With a value of its own it is a switch: --NAME, --NAME= and
+ * --NAME=true set it, --NAME=false does not. */
+static const struct {
+    const char *name, *means;
+} aliases[] = {
+    {"arch", "network"},
+    {"enable-gpu", "device=cuda"},
+    {"eval-freq", "checkpoint-every"},
+    {"log-interval", "log-every"},
+    {"max-steps", "steps"},
+    {"model-dir", "checkpoint-dir"},
+    {"no-cuda", "device=cpu"},
+    {"train-dir", "checkpoint-dir"},
+    {"use-zero", "mode=zero"},
+};
+enum { ALIASES = sizeof(aliases) / sizeof(*aliases) };
+
+static size_t put_aliases(char *ret, size_t size) {
+    size_t n =
+        (size_t)snprintf(ret, size,
+                         "\nNames that other programs have for them are taken too, with _ as "
+                         "well as -:\n");
+    for (size_t i = 0; i < ALIASES && n < size; i++)
+        n += (size_t)snprintf(ret + n, size - n, "  --%-28s --%s\n", aliases[i].name,
+                              aliases[i].means);
+    return n;
+}
 
 void options_manual(char *ret, size_t size) {
     size_t n = 0;
@@ -81,6 +112,8 @@ void options_manual(char *ret, size_t size) {
                  table[i].value ? table[i].value : "");
         n += (size_t)snprintf(ret + n, size - n, "  %-30s %s\n", left, table[i].about);
     }
+    if (n < size)
+        put_aliases(ret + n, size - n);
 }
 
 static int set_number(const struct options_option *o, void *at, const char *value,
@@ -120,26 +153,91 @@ static int set(const struct options_option *o, struct ranktrain_options *opt, co
     return 0;
 }
 
+static const struct options_option *find(const char *name, size_t length) {
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (strlen(table[i].name) == length && strncmp(table[i].name, name, length) == 0)
+            return &table[i];
+    return NULL;
+}
+
+enum { NAME = 64 };
+
+/* The name of an argument that begins with two hyphens, with hyphens inside. Returns its length. */
+static size_t name_of(const char *arg, char ret[NAME]) {
+    size_t length = strcspn(arg + 2, "=");
+    snprintf(ret, NAME, "%.*s", (int)(length < NAME ? length : NAME - 1), arg + 2);
+    for (char *p = ret; *p; p++)
+        *p = *p == '_' ? '-' : *p;
+    return length;
+}
+
+static int say_unknown(const char *arg, const char *name, struct err *err) {
+    const char *names[OPTIONS + ALIASES + 1] = {0}, *near;
+    for (size_t i = 0; i < OPTIONS; i++)
+        names[i] = table[i].name;
+    for (size_t i = 0; i < ALIASES; i++)
+        names[OPTIONS + i] = aliases[i].name;
+    near = str_nearest(name, names);
+    return err_say(err, -EINVAL,
+                   near ? "unknown option '%s': did you mean --%s?"
+                        : "unknown option '%s': see ranktrain --help",
+                   arg, near);
+}
+
+static bool is_no(const char *value) {
+    return strcmp(value, "false") == 0 || strcmp(value, "no") == 0 || strcmp(value, "0") == 0 ||
+           strcmp(value, "False") == 0;
+}
+
+/* What an alias means. When it has a value of its own that is set, unless value says no; *ret is
+ * NULL then, also for what is no alias. */
+static int take_alias(const char *name, const char *value, struct ranktrain_options *opt,
+                      const struct options_option **ret, struct err *err) {
+    *ret = NULL;
+    for (size_t i = 0; i < ALIASES; i++) {
+        const char *means = aliases[i].means, *preset = strchr(means, '=');
+        if (strcmp(aliases[i].name, name) != 0)
+            continue;
+        *ret = find(means, strcspn(means, "="));
+        if (!preset)
+            return 0;
+        int r = value && is_no(value) ? 0 : set(*ret, opt, preset + 1, err);
+        *ret = NULL;
+        return r < 0 ? r : 1;
+    }
+    return 0;
+}
+
+/* A directory without an option's name in front of it, as the programs of torchvision's users take
+ * it: the data. */
+static int take_directory(const char *arg, struct ranktrain_options *opt, struct err *err) {
+    if (*arg == '-' || opt->data_dir)
+        return err_say(err, -EINVAL, "unexpected argument '%s': see ranktrain --help", arg);
+    opt->data_dir = arg;
+    return 0;
+}
+
 /* Takes argv[*i], and argv[*i + 1] when that is its value. */
 static int take(int argc, char **argv, int *i, struct ranktrain_options *opt, struct err *err) {
-    const char *arg = argv[*i], *name = arg + 2, *value = NULL;
+    const char *arg = argv[*i], *value;
+    char name[NAME];
     if (strncmp(arg, "--", 2) != 0)
-        return err_say(err, -EINVAL, "unexpected argument '%s': see ranktrain --help", arg);
-    size_t length = strcspn(name, "=");
-    for (size_t o = 0; o < OPTIONS; o++) {
-        if (strlen(table[o].name) != length || strncmp(table[o].name, name, length) != 0)
-            continue;
-        if (name[length])
-            value = name + length + 1;
-        else if (table[o].kind != SWITCH && *i + 1 < argc)
-            value = argv[++*i];
-        if (table[o].kind == SWITCH && value)
-            return err_say(err, -EINVAL, "--%s takes no value", table[o].name);
-        if (table[o].kind != SWITCH && !value)
-            return err_say(err, -EINVAL, "--%s needs a value: %s", table[o].name, table[o].value);
-        return set(&table[o], opt, value, err);
-    }
-    return err_say(err, -EINVAL, "unknown option '%s': see ranktrain --help", arg);
+        return take_directory(arg, opt, err);
+    size_t length = name_of(arg, name);
+    value = arg[2 + length] ? arg + 2 + length + 1 : NULL;
+    const struct options_option *o = find(name, strlen(name));
+    int r = o ? 0 : take_alias(name, value, opt, &o, err);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    if (!o)
+        return say_unknown(arg, name, err);
+    if (o->kind == SWITCH && value)
+        return err_say(err, -EINVAL, "--%s takes no value", o->name);
+    if (o->kind != SWITCH && !value && *i + 1 < argc)
+        value = argv[++*i];
+    if (o->kind != SWITCH && !value)
+        return err_say(err, -EINVAL, "--%s needs a value: %s", o->name, o->value);
+    return set(o, opt, value, err);
 }
 
 /* *at keeps its value when the variable is not set. */
@@ -158,11 +256,12 @@ static int variable(const char *name, int64_t min, int64_t max, int64_t *at, str
 }
 
 static int read_environment(struct ranktrain_options *o, struct err *err) {
-    int64_t rank = -1, world = -1, local_rank = 0, port = 0;
+    int64_t rank = -1, world = -1, local_rank = 0, local_world = 0, port = 0;
     const char *run_id = getenv("TORCHELASTIC_RUN_ID");
     if (variable("RANK", 0, INT32_MAX, &rank, err) < 0 ||
         variable("WORLD_SIZE", 1, INT32_MAX, &world, err) < 0 ||
         variable("LOCAL_RANK", 0, INT32_MAX, &local_rank, err) < 0 ||
+        variable("LOCAL_WORLD_SIZE", 1, INT32_MAX, &local_world, err) < 0 ||
         variable("MASTER_PORT", 1, 65535, &port, err) < 0 ||
         variable("RANKRUN_ROUND", 0, INT64_MAX, &o->round, err) < 0 ||
         variable("TORCHELASTIC_RESTART_COUNT", 0, INT64_MAX, &o->restart_count, err) < 0)
@@ -175,6 +274,11 @@ static int read_environment(struct ranktrain_options *o, struct err *err) {
     o->local_rank = (int)local_rank;
     if (o->rank >= o->world)
         return err_say(err, -EINVAL, "RANK=%d is not below WORLD_SIZE=%d", o->rank, o->world);
+    if (local_world && (local_rank >= local_world || local_world > o->world))
+        return err_say(err, -EINVAL,
+                       "LOCAL_RANK=%lld, LOCAL_WORLD_SIZE=%lld and WORLD_SIZE=%d contradict each "
+                       "other: start ranktrain by a launcher",
+                       (long long)local_rank, (long long)local_world, o->world);
     if (o->world > o->shards)
         return err_say(
             err, -EINVAL,
@@ -211,6 +315,15 @@ static int cut_batch(struct ranktrain_options *o, struct err *err) {
         "--batch-size=%lld cannot be cut into %lld shards: each takes as many samples as "
         "the others, at most %d; choose another --shards",
         (long long)o->batch_size, (long long)o->shards, LAYER_BATCH_MAX);
+}
+
+/* A name of another system's for the default is taken, and said to be that. */
+static void rename_backend(struct ranktrain_options *o) {
+    static const char *const others[] = {"ddl", "gloo", NULL};
+    if (!is_one_of(o->dist_backend, others))
+        return;
+    o->renamed_backend = o->dist_backend;
+    o->dist_backend = "tcp";
 }
 
 static int check(const struct ranktrain_options *o, struct err *err) {
@@ -263,7 +376,8 @@ int options_parse(int argc, char **argv, struct ranktrain_options *ret, struct e
             return r;
     }
     if (!o.dataset || !*o.dataset)
-        o.dataset = "fashion-mnist";
+        o.dataset = dataset_guess(o.data_dir);
+    rename_backend(&o);
     int r = o.help || o.version ? 0 : cut_batch(&o, err);
     if (r == 0 && !o.help && !o.version)
         r = check(&o, err);

@@ -15,11 +15,12 @@ struct ranktrain_options {
     int64_t epochs, checkpoint_every, checkpoint_keep, log_every, seed;
     const char *checkpoint_dir; /* NULL: no checkpoints */
     const char *dataset;
-    const char *data_dir;     /* NULL: where the dataset usually is */
-    int64_t image_size;       /* of images that have no common size; 0: 32 */
-    const char *device;       /* "auto", "cpu" or "cuda" */
-    const char *dist_backend; /* "tcp" or "nccl" */
-    const char *dist_url;     /* "env://" */
+    const char *data_dir;        /* NULL: where the dataset usually is */
+    int64_t image_size;          /* of images that have no common size; 0: 32 */
+    const char *device;          /* "auto", "cpu" or "cuda" */
+    const char *dist_backend;    /* "tcp" or "nccl" */
+    const char *renamed_backend; /* what was said for it; NULL: its name */
+    const char *dist_url;        /* "env://" */
     const char *network, *optimizer;
     const char *mode;           /* of mode/mode.h */
     int64_t batch_size, shards; /* samples of a step, and into how many parts they are cut */

@@ -137,6 +137,8 @@ static int choose_collective(struct trainer *t, struct err *err) {
 }
 
 int setup(struct trainer *t, struct err *err) {
+    if (trainer_leads(t) && t->o->renamed_backend)
+        printf("--dist-backend=%s is another name of tcp\n", t->o->renamed_backend);
     t->mode = mode_find(t->o->mode, err);
     int r = t->mode ? open_data(t, err) : -EINVAL;
     if (r == 0)

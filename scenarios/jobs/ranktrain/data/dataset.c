@@ -49,6 +49,17 @@ const struct dataset_kind *dataset_find(const char *name, struct err *err) {
     return NULL;
 }
 
+const char *dataset_guess(const char *dir) {
+    static const struct dataset_kind *const guesses[] = {&dataset_cifar10, &dataset_folder};
+    for (size_t i = 0; dir && i < sizeof(guesses) / sizeof(*guesses); i++) {
+        TEXTS_FINI struct texts files = {0};
+        const struct dataset_place at = {.dir = dir, .side = SIDE};
+        if (guesses[i]->list(&at, false, &files, NULL) == 0)
+            return guesses[i]->name;
+    }
+    return dataset_fashion_mnist.name;
+}
+
 int dataset_pack(const struct dataset_kind *k, const struct dataset_place *at, bool test,
                  uint32_t part, uint32_t parts, int fd, uint32_t *ret_count, struct err *err) {
     TEXTS_FINI struct texts files = {0};

@@ -24,6 +24,10 @@ enum { DATASET_TRAIN = 1, DATASET_TEST = 2 };
 /* By its name; NULL and a sentence that lists them. */
 const struct dataset_kind *dataset_find(const char *name, struct err *err);
 
+/* The name of what lies in a directory (NULL: none was said), where nobody has said what it is:
+ * fashion-mnist unless it is clearly another. */
+const char *dataset_guess(const char *dir);
+
 /* "cifar10, fashion-mnist, ..." */
 void dataset_names(char *ret, size_t size);
 

@@ -9,13 +9,10 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-static const char *const variables[] = {"RANK",
-                                        "WORLD_SIZE",
-                                        "MASTER_ADDR",
-                                        "MASTER_PORT",
-                                        "RANKRUN_ROUND",
-                                        "TORCHELASTIC_RUN_ID",
-                                        "TORCHELASTIC_RESTART_COUNT"};
+static const char *const variables[] = {
+    "RANK",          "WORLD_SIZE",          "MASTER_ADDR",
+    "MASTER_PORT",   "LOCAL_RANK",          "LOCAL_WORLD_SIZE",
+    "RANKRUN_ROUND", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"};
 
 /* Parses words separated by blanks; environment is such words, NAME=value. */
 static int parse(const char *words, const char *environment, struct ranktrain_options *o,
@@ -69,6 +66,28 @@ static void test_options_take_values_after_blank_or_equals(void **state) {
     assert_string_equal(o.run_id, "job");
 }
 
+static void test_other_programs_names_mean_the_same(void **state) {
+    (void)state;
+    struct ranktrain_options o;
+    struct err err;
+    assert_int_equal(parse("--max_steps=7 --eval-freq 5 --train-dir=/x --arch ResNet-18 "
+                           "--enable-gpu= --dist-backend ddl --seed 1234 --dist-url env:// /data",
+                           "", &o, &err),
+                     0);
+    assert_int_equal(o.steps, 7);
+    assert_int_equal(o.checkpoint_every, 5);
+    assert_string_equal(o.checkpoint_dir, "/x");
+    assert_string_equal(o.network, "ResNet-18");
+    assert_string_equal(o.device, "cuda");
+    assert_string_equal(o.dist_backend, "tcp");
+    assert_string_equal(o.renamed_backend, "ddl");
+    assert_int_equal(o.seed, 1234);
+    assert_string_equal(o.data_dir, "/data");
+    assert_int_equal(parse("--enable-gpu=false --use_zero=no", "", &o, &err), 0);
+    assert_string_equal(o.device, "cpu");
+    assert_string_equal(o.mode, "ddp");
+}
+
 static void test_bad_options_are_refused_with_their_name(void **state) {
     (void)state;
     static const struct {
@@ -80,8 +99,13 @@ static void test_bad_options_are_refused_with_their_name(void **state) {
         {"--steps=nan", "", "--steps=nan"},
         {"--steps", "", "needs a value"},
         {"--steps=", "", "--steps is empty"},
-        {"--stops=1", "", "unknown option '--stops=1'"},
-        {"train", "", "unexpected argument 'train'"},
+        {"--stops=1", "", "unknown option '--stops=1': did you mean --steps?"},
+        {"--max_stesp=1", "", "unknown option '--max_stesp=1': did you mean --max-steps?"},
+        {"--frobnicate", "", "unknown option '--frobnicate': see ranktrain --help"},
+        {"one two", "", "unexpected argument 'two'"},
+        {"-x", "", "unexpected argument '-x'"},
+        {"--dataset=imagenet", "", "there are cifar10, fashion-mnist, folder, generated, mnist"},
+        {"--max-steps=x", "", "--steps=x"},
         {"--help=1", "", "takes no value"},
         {"--momentum=1", "", "--momentum=1"},
         {"--checkpoint-every=0", "", "--checkpoint-every=0"},
@@ -92,6 +116,9 @@ static void test_bad_options_are_refused_with_their_name(void **state) {
         {"", "RANK=0", "WORLD_SIZE is not"},
         {"", "RANK=2 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1", "not below WORLD_SIZE"},
         {"", "RANK=x WORLD_SIZE=2", "RANK=x"},
+        {"", "WORLD_SIZE=2", "RANK is not"},
+        {"", "RANK=0 WORLD_SIZE=1 LOCAL_RANK=1 LOCAL_WORLD_SIZE=1", "contradict each other"},
+        {"", "RANK=0 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=4", "contradict each other"},
         {"", "RANK=0 WORLD_SIZE=13", "at most 12 workers"},
         {"", "RANK=0 WORLD_SIZE=2", "MASTER_ADDR and MASTER_PORT"},
         {"", "RANK=0 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=70000", "MASTER_PORT=70000"},
@@ -109,6 +136,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_launcher_it_is_rank_0_of_1),
         cmocka_unit_test(test_options_take_values_after_blank_or_equals),
+        cmocka_unit_test(test_other_programs_names_mean_the_same),
         cmocka_unit_test(test_bad_options_are_refused_with_their_name),
     };
     if (argc > 1)
