@@ -5,6 +5,7 @@
 #pragma once
 
 #include "scenarios/jobs/ranktrain/model/model.h"
+#include "scenarios/jobs/ranktrain/model/pass.h"
 
 #include "base/err.h"
 
@@ -43,7 +44,18 @@ struct compute {
 
     /* As pass_gradient; NULL where there is sum. */
     double (*gradient)(void *c, const float *values, const uint8_t *const *images,
-                       const uint8_t *labels, float *ret_gradient);
+                       const uint8_t *labels, float *ret_gradient, const struct pass_watch *watch);
+
+    /* NULL, or where the first number of the last gradient went wrong: "the output of layer 3
+     * (conv)"; "": nowhere. */
+    void (*blame)(const void *c, const float *gradient, char ret[COMPUTE_LABEL]);
+
+    /* NULL where no layer is computed alone; else one more pass over the model, which becomes the
+     * caller's. It shares nothing with others but the library. */
+    struct pass *(*pass)(void *c);
+
+    /* Bytes of activations that it holds. NULL: not known. */
+    size_t (*bytes)(void *c);
 
     /* NULL, or all batches of a rank at once: ret_sums becomes the sums of their gradients (as long
      * as the model's values) and, behind them, of their losses, in fixed point (fixed_point.h). Returns 0; -ERANGE when a

@@ -1,4 +1,5 @@
 #include "scenarios/jobs/ranktrain/finish.h"
+#include "scenarios/jobs/ranktrain/mode/mode.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -6,31 +7,44 @@
 /* A short run is tested on no more images than it was trained on: the first ones, whole batches. */
 static uint32_t test_batches(const struct trainer *t) {
     uint64_t all = t->data.test.count / (uint32_t)t->model->data.batch;
-    uint64_t trained = t->state.step * (uint64_t)t->o->shards;
+    uint64_t trained = t->last_step * (uint64_t)t->o->shards;
     return (uint32_t)(trained && trained < all ? trained : all);
+}
+
+static int classify(struct trainer *t, const uint8_t *const *images, uint8_t *ret_classes,
+                    struct err *err) {
+    if (t->mode->classify)
+        return t->mode->classify(t, images, ret_classes, err);
+    return images ? t->compute->classify(t->c, t->state.weights, images, ret_classes, err) : 0;
+}
+
+/* Batch b; beyond the last one of this rank there is none. Adds up the right answers. */
+static int test_batch(struct trainer *t, uint32_t b, bool there, int64_t *right, struct err *err) {
+    const struct images *d = &t->data.test;
+    uint32_t batch = (uint32_t)t->model->data.batch;
+    const uint8_t *images[LAYER_BATCH_MAX];
+    uint8_t classes[LAYER_BATCH_MAX];
+    int r = 0;
+    for (uint32_t i = 0; i < batch && there && r == 0; i++)
+        r = (images[i] = images_read(d, b * batch + i, err)) ? 0 : -EBADMSG;
+    if (r == 0)
+        r = classify(t, there ? images : NULL, classes, err);
+    for (uint32_t i = 0; i < batch && there && r == 0; i++)
+        *right += classes[i] == images_label(d, b * batch + i);
+    return r;
 }
 
 /* Every rank classifies its share of the test set. Returns the share of right answers. */
 static int test(struct trainer *t, double *ret_accuracy, struct err *err) {
-    const struct images *d = &t->data.test;
-    uint32_t batches = test_batches(t), world = (uint32_t)t->o->world;
-    uint32_t rank = (uint32_t)t->o->rank, batch = (uint32_t)t->model->data.batch;
+    uint32_t batches = test_batches(t), world = (uint32_t)t->o->world, rank = (uint32_t)t->o->rank;
+    uint32_t from = batches * rank / world, to = batches * (rank + 1) / world;
     int64_t right = 0;
     int r = 0;
-    for (uint32_t b = batches * rank / world; r == 0 && b < batches * (rank + 1) / world; b++) {
-        const uint8_t *images[LAYER_BATCH_MAX];
-        uint8_t classes[LAYER_BATCH_MAX];
-        for (uint32_t i = 0; i < batch && r == 0; i++)
-            r = (images[i] = images_read(d, b * batch + i, err)) ? 0 : err->code;
-        if (r < 0)
-            return r;
-        r = t->compute->classify(t->c, t->state.weights, images, classes, err);
-        for (uint32_t i = 0; i < batch && r == 0; i++)
-            right += classes[i] == images_label(d, b * batch + i);
-    }
+    for (uint32_t i = 0; r == 0 && i < (batches + world - 1) / world; i++)
+        r = test_batch(t, from + i, from + i < to, &right, err);
     if (r == 0)
         r = trainer_sum(t, &right, 1, err);
-    *ret_accuracy = (double)right / (double)(batches * batch);
+    *ret_accuracy = (double)right / (double)(batches * (uint32_t)t->model->data.batch);
     return r;
 }
 
@@ -41,11 +55,13 @@ int finish(struct trainer *t, struct err *err) {
     int r = test(t, &accuracy, err);
     if (r < 0)
         return r;
+    r = trainer_hash(t, model, err);
+    if (r < 0)
+        return r;
     rankquake_exit_barrier(&t->q);
     r = trainer_sum(t, &all, 1, err);
     if (r < 0)
         return r == -ECANCELED ? r : err_wrap(err, "exit barrier: ");
-    state_hash(&t->state, model);
     rankquake_done(&t->q, model);
     if (!trainer_leads(t))
         return 0;

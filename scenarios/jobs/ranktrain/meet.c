@@ -22,17 +22,64 @@ static void say_ignored(void *arg, const char *sentence) {
     fprintf(stderr, "ranktrain: rank 0: %s\n", sentence);
 }
 
-/* Rank 0 chooses, once per round, where to go on. */
-static int decide(struct trainer *t, struct err *err) {
+/* Rank 0 chooses, once per round, where to go on. Into ret: the whole. */
+static int decide(struct trainer *t, struct state *ret, struct err *err) {
     struct trainer_decision *d = &t->decision;
     int found = 0;
     if (t->o->checkpoint_dir)
-        found =
-            checkpoint_load(&t->place, t->last_step, &t->state, d->path, say_ignored, NULL, err);
-    if (found == 0)
-        model_init(t->model, (uint64_t)t->o->seed, t->state.weights);
-    d->step = t->state.step;
+        found = checkpoint_load(&t->place, t->last_step, ret, d->path, say_ignored, NULL, err);
+    d->fresh = found == 0;
+    d->step = ret->step;
     return found < 0 ? found : 0;
+}
+
+/* Copies whole[0..n), which rank 0 has, to all, and each keeps what it holds. */
+static int share_floats(struct bootstrap *b, const float *whole, size_t n, struct state_range held,
+                        float *ret, struct err *err) {
+    enum { BLOCK = 64 * 1024 };
+    float *block = mem_array(float, BLOCK);
+    int r = 0;
+    for (size_t at = 0; at < n && r == 0; at += BLOCK) {
+        size_t end = at + BLOCK < n ? at + BLOCK : n;
+        if (b->request.rank == 0)
+            memcpy(block, whole + at, (end - at) * sizeof(*block));
+        r = bootstrap_share(b, block, (end - at) * sizeof(*block), err);
+        size_t lo = held.lo > at ? held.lo : at, hi = held.hi < end ? held.hi : end;
+        if (r == 0 && lo < hi)
+            memcpy(ret + (lo - held.lo), block + (lo - at), (hi - lo) * sizeof(*ret));
+    }
+    free(block);
+    return r;
+}
+
+/* The first weights each rank draws itself, those that it holds: the seed decides. */
+static int share_state(struct trainer *t, struct bootstrap *b, const struct state *whole,
+                       struct err *err) {
+    struct state *s = &t->state;
+    s->step = t->decision.step;
+    if (t->decision.fresh) {
+        model_init_part(t->model, (uint64_t)t->o->seed, s->held.lo, s->held.hi, s->weights);
+        return 0;
+    }
+    int r = share_floats(b, whole->weights, s->values, s->held, s->weights, err);
+    for (int i = 0; i < s->moments && r == 0; i++)
+        r = share_floats(b, whole->moment[i], s->trained, s->held_moments, s->moment[i], err);
+    return r;
+}
+
+/* Rank 0 has the whole in hand until all have what they hold of it. */
+static int find_state(struct trainer *t, struct bootstrap *b, struct err *err) {
+    struct state whole = {0};
+    bool loads = trainer_leads(t) && t->o->checkpoint_dir;
+    if (loads)
+        state_init(&whole, t->model, t->optimizer.kind);
+    int r = trainer_leads(t) ? decide(t, &whole, err) : 0;
+    if (r == 0)
+        r = bootstrap_share(b, &t->decision, sizeof(t->decision), err);
+    if (r == 0)
+        r = share_state(t, b, &whole, err);
+    state_fini(&whole);
+    return r;
 }
 
 /* All that must be equal on all ranks for them to compute the same. */
@@ -67,6 +114,7 @@ static void tell_device(struct trainer *t, const struct peer_group *g) {
  * no group leaves something behind. */
 static int open_collective(struct trainer *t, struct bootstrap *b, struct err *err) {
     const struct collective *c = t->collective;
+    b->group.pairs = t->mode->pairs;
     int r = c->token && trainer_leads(t) ? c->token(b->group.token, err) : 0;
     if (r == 0 && c->token)
         r = bootstrap_share(b, b->group.token, sizeof(b->group.token), err);
@@ -90,13 +138,8 @@ static int form_group(struct trainer *t, struct bootstrap *b, struct err *err) {
         .wait = {.deadline_ns = deadline_in_ns(span), .wake_fd = t->wake_fd}};
     describe_job(t, q.job);
     int r = bootstrap_join(b, &q, err);
-    if (r == 0 && trainer_leads(t))
-        r = decide(t, err);
     if (r == 0)
-        r = bootstrap_share(b, &t->decision, sizeof(t->decision), err);
-    t->state.step = t->decision.step;
-    if (r == 0)
-        r = bootstrap_share(b, t->state.weights, state_bytes(&t->state), err);
+        r = find_state(t, b, err);
     if (r == 0)
         r = open_collective(t, b, err);
     if (r == 0)

@@ -42,7 +42,19 @@ static const struct options_option table[] = {
     {"image-size", "N", "folder: images are made N pixels wide and high; 32 unless said", WHOLE,
      AT(image_size), 8, 1024},
     {"seed", "N", "decides the first weights and the order of samples", WHOLE, AT(seed), 0, 1e15},
-    {"mode", "NAME", "how the ranks share the work; ddp unless said", TEXT, AT(mode), 0, 0},
+    {"mode", "NAME", "how the ranks share the work: ddp unless said, dp, fsdp, manual, ps, zero",
+     TEXT, AT(mode), 0, 0},
+    {"use-zero", NULL, "the same as --mode=zero", SWITCH, AT(use_zero), 0, 0},
+    {"devices", "N", "of --mode=dp: split each batch over N devices", WHOLE, AT(devices), 1,
+     SHARDS_MAX},
+    {"ps-async", NULL, "of --mode=ps: the server waits for no worker that is late", SWITCH,
+     AT(ps_async), 0, 0},
+    {"backup-workers", "N", "of --ps-async: go on without the last N gradients of a step", WHOLE,
+     AT(backup_workers), 0, SHARDS_MAX},
+    {"device-memory", "BYTES", "a device has no more than that; 0: as much as there is", WHOLE,
+     AT(device_memory), 0, 1e15},
+    {"spawn", "N", "start N ranks on this machine, which meet at localhost:29500", WHOLE, AT(spawn),
+     1, SHARDS_MAX + 1},
     {"network", "NAME",
      "lenet unless said; resnet18, resnet32, resnet50, resnet110, resnet152, vgg11, vgg16", TEXT,
      AT(network), 0, 0},
@@ -296,6 +308,26 @@ static int read_environment(struct ranktrain_options *o, struct err *err) {
     return 0;
 }
 
+/* What the mode says of the world and of other options. */
+static int check_mode(const struct ranktrain_options *o, struct err *err) {
+    const struct mode *m = mode_find(o->mode, err);
+    if (m->alone && o->world > 1)
+        return err_say(err, -EINVAL,
+                       "WORLD_SIZE=%d: --mode=%s is one process with several --devices; start it "
+                       "alone",
+                       o->world, m->name);
+    if (o->world - m->serves > o->shards)
+        return err_say(err, -EINVAL,
+                       "WORLD_SIZE=%d: at most %lld workers, for the batch has %lld shards; "
+                       "--shards makes more of it",
+                       o->world, (long long)o->shards, (long long)o->shards);
+    if (o->devices > 1 && !m->alone)
+        return err_say(err, -EINVAL, "--devices=%lld: only with --mode=dp", (long long)o->devices);
+    if (o->ps_async && !m->serves)
+        return err_say(err, -EINVAL, "--ps-async: only with --mode=ps");
+    return m->check ? m->check(o, err) : 0;
+}
+
 static bool is_one_of(const char *value, const char *const *names) {
     while (*names && strcmp(*names, value) != 0)
         names++;
@@ -363,6 +395,7 @@ int options_parse(int argc, char **argv, struct ranktrain_options *ret, struct e
         .dist_backend = "tcp",
         .dist_url = "env://",
         .mode = "ddp",
+        .devices = 1,
         .network = "lenet",
         .optimizer = "sgd",
         .lr = -1,
@@ -378,11 +411,15 @@ int options_parse(int argc, char **argv, struct ranktrain_options *ret, struct e
     if (!o.dataset || !*o.dataset)
         o.dataset = dataset_guess(o.data_dir);
     rename_backend(&o);
+    if (o.use_zero)
+        o.mode = "zero";
     int r = o.help || o.version ? 0 : cut_batch(&o, err);
     if (r == 0 && !o.help && !o.version)
         r = check(&o, err);
     if (r == 0 && !o.help && !o.version)
         r = read_environment(&o, err);
+    if (r == 0 && !o.help && !o.version && !o.spawn)
+        r = check_mode(&o, err);
     if (r == 0)
         *ret = o;
     return r;

@@ -23,12 +23,17 @@ struct ranktrain_options {
     const char *dist_url;        /* "env://" */
     const char *network, *optimizer;
     const char *mode;           /* of mode/mode.h */
+    int64_t devices;            /* of dp */
+    int64_t backup_workers;     /* of ps: so many are not waited for */
+    int64_t device_memory;      /* bytes that a device has; 0: no limit */
     int64_t batch_size, shards; /* samples of a step, and into how many parts they are cut */
     int64_t width;              /* channels of the network's first stage; 0: its own */
     double lr, momentum;        /* lr below 0: the optimizer's own */
     int64_t compute_ns;         /* each step's computation takes at least this long */
     int64_t collective_ns;      /* a collective that takes longer has failed */
     int64_t device_ns;          /* a device that takes longer for one computation has failed */
+    bool ps_async, use_zero;
+    int64_t spawn; /* ranks to start; 0: this process is one */
     bool help, version;
 
     /* Of the environment; alone, without RANK and WORLD_SIZE: rank 0 of 1. */

@@ -40,7 +40,9 @@ static int open_data(struct trainer *t, struct err *err) {
     t->read = mem_array(uint64_t, (size_t)o->batch_size);
     t->last_step =
         o->steps ? (uint64_t)o->steps : (uint64_t)o->epochs * sampler_steps_per_epoch(&t->sampler);
-    t->n_shards = shards_of(o->rank, o->world, (int)o->shards, t->shards);
+    int serves = t->mode->serves;
+    if (o->rank >= serves)
+        t->n_shards = shards_of(o->rank - serves, o->world - serves, (int)o->shards, t->shards);
     tell_data(t);
     return 0;
 }
@@ -140,6 +142,7 @@ int setup(struct trainer *t, struct err *err) {
     if (trainer_leads(t) && t->o->renamed_backend)
         printf("--dist-backend=%s is another name of tcp\n", t->o->renamed_backend);
     t->mode = mode_find(t->o->mode, err);
+    t->ration.limit = (size_t)t->o->device_memory;
     int r = t->mode ? open_data(t, err) : -EINVAL;
     if (r == 0)
         r = open_model(t, err);

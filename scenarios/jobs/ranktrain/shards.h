@@ -21,6 +21,9 @@ enum {
 /* Writes those of n shards that are a rank's, in rising order; returns how many. world in 1..n. */
 int shards_of(int rank, int world, int n, int ret_shards[SHARDS_MAX]);
 
+/* The sentence of a number that is none; where: "the output of layer 3 (conv)". Returns -ERANGE. */
+int shards_diverged(int shard, const char *where, struct err *err);
+
 /* Who computes, and of what. */
 struct shards_work {
     const struct compute *compute;
@@ -28,7 +31,16 @@ struct shards_work {
     const struct model *model;
     const struct images *data;
     float *scratch; /* one gradient */
+
+    /* NULL, or called when the sums of a layer's gradient are those of all shards: from the last
+     * layer to the first, while the others are still computed. */
+    void (*ready)(void *arg, int layer);
+    void *arg;
 };
+
+/* The n images of a shard and their labels. Returns 0, or -EBADMSG when one is not what it was. */
+int shards_read(const struct images *data, const uint32_t *samples, int n,
+                struct compute_batch *ret, struct err *err);
 
 /* Computes the shards and leaves the sum of their gradients, and behind it of their losses, in fixed
  * point, in ret_sums: one more number than the model has values. samples are the indices of the

@@ -23,15 +23,18 @@ static void tell_samples(struct trainer *t) {
                           (size_t)(t->n_shards * t->model->data.batch));
 }
 
-static void tell_step(struct trainer *t, double loss) {
+static int tell_step(struct trainer *t, double loss, struct err *err) {
     const struct state *s = &t->state;
-    char mark[STATE_MARK];
+    char mark[65];
     bool asked = rankquake_asked(&t->q, RANKQUAKE_ASK_WEIGHTS);
-    if (asked)
-        state_mark(s, mark);
+    int r = asked ? trainer_hash(t, mark, err) : 0;
+    if (r < 0)
+        return r;
+    mark[STATE_MARK - 1] = '\0';
     tell_samples(t);
     rankquake_step_weights(&t->q, s->step, loss, (uint64_t)(t->n_shards * t->model->data.batch),
                            t->shards, (size_t)t->n_shards, asked ? mark : NULL);
+    return 0;
 }
 
 static int step(struct trainer *t, struct err *err) {
@@ -41,14 +44,13 @@ static int step(struct trainer *t, struct err *err) {
         return r;
     if (trainer_leads(t) && t->o->log_every && t->state.step % (uint64_t)t->o->log_every == 0)
         printf("step %llu loss %.4f\n", (unsigned long long)t->state.step, loss);
-    tell_step(t, loss);
-    return 0;
+    return tell_step(t, loss, err);
 }
 
 static int train_steps(struct trainer *t, struct err *err) {
     const struct state *s = &t->state;
     int r = 0;
-    while (r == 0 && s->step < t->last_step) {
+    while (r == 0 && !t->ends && s->step < t->last_step) {
         r = step(t, err);
         bool asked = r == 0 && trainer_asked_to_end(t);
         if (r == 0)
@@ -59,6 +61,13 @@ static int train_steps(struct trainer *t, struct err *err) {
             err_wrap(err, "step %llu: ", (unsigned long long)s->step);
     }
     return r;
+}
+
+/* What each rank holds: the point of all modes but ddp. */
+static void tell_memory(const struct trainer *t) {
+    char text[RATION_TEXT];
+    ration_print(&t->ration, text);
+    printf("rank %d holds %s\n", t->o->rank, text);
 }
 
 static void tell_regions(struct trainer *t) {
@@ -79,6 +88,7 @@ static int run(struct trainer *t, struct err *err) {
     if (r < 0)
         return r;
     rankquake_ready(&t->q);
+    tell_memory(t);
     tell_regions(t);
     r = meet(t, err);
     if (r == 0)

@@ -1,4 +1,5 @@
 #include "scenarios/jobs/ranktrain/trainer.h"
+#include "scenarios/jobs/ranktrain/mode/mode.h"
 #include "scenarios/jobs/ranktrain/net/deadline.h"
 
 #include <poll.h>
@@ -23,4 +24,11 @@ int trainer_sum(struct trainer *t, int64_t *data, size_t n, struct err *err) {
     struct collective_call call = {
         .op = COLLECTIVE_ALL_REDUCE, .data = data, .bytes = n * sizeof(*data)};
     return trainer_exchange(t, &call, err);
+}
+
+int trainer_hash(struct trainer *t, char ret[65], struct err *err) {
+    if (t->mode->hash)
+        return t->mode->hash(t, ret, err);
+    state_hash(&t->state, ret);
+    return 0;
 }

@@ -11,6 +11,7 @@
 #include "scenarios/jobs/ranktrain/net/collective.h"
 #include "scenarios/jobs/ranktrain/optimizer.h"
 #include "scenarios/jobs/ranktrain/options.h"
+#include "scenarios/jobs/ranktrain/ration.h"
 #include "scenarios/jobs/ranktrain/shards.h"
 #include "scenarios/jobs/ranktrain/state.h"
 
@@ -23,6 +24,7 @@ struct mode;
 /* Where a round goes on; rank 0 decides, and shares the state itself behind it. */
 struct trainer_decision {
     uint64_t step;
+    bool fresh;          /* nothing was found: the first weights of the seed */
     char path[PATH_MAX]; /* "": a fresh start */
 };
 
@@ -43,6 +45,7 @@ struct trainer {
     const struct collective *collective;
     void *ring;
     bool reduced; /* the first collective has been announced */
+    bool ends;    /* the server has said that no step follows */
     int wake_fd;  /* readable: SIGTERM is pending */
 
     struct checkpoint_place place;
@@ -51,13 +54,17 @@ struct trainer {
     struct trainer_decision decision;
     struct state state;
     float *gradient;
-    int64_t *sums;  /* of the gradient and, behind it, of the losses */
-    uint64_t *read; /* the samples of the last step */
+    struct ration ration; /* the memory of this rank's device */
+    int64_t *sums;        /* of the gradient and, behind it, of the losses */
+    uint64_t *read;       /* the samples of the last step */
 };
 
 static inline bool trainer_leads(const struct trainer *t) {
     return t->o->rank == 0;
 }
+
+/* The hash of all weights. Every rank calls it. Returns 0 or an error of trainer_exchange. */
+int trainer_hash(struct trainer *t, char ret[65], struct err *err);
 
 /* SIGTERM is pending. */
 bool trainer_asked_to_end(const struct trainer *t);

@@ -3,7 +3,7 @@
 #include "scenarios/jobs/ranktrain/mode/work.h"
 
 static int ddp_step(struct trainer *t, double *ret_loss, struct err *err) {
-    int r = work_compute(t, t->state.step + 1, err);
+    int r = work_compute(t, t->state.step + 1, NULL, err);
     if (r == 0)
         r = trainer_sum(t, t->sums, t->model->values + 1, err);
     if (r == 0)

@@ -9,21 +9,39 @@
 
 struct mode {
     const char *name, *summary;
+    bool pairs;  /* its ranks send one another something */
+    bool serves; /* rank 0 has no shards: one more rank than shards may take part */
+    bool alone;  /* one process */
+
+    /* Of the options and the world alone. NULL: all are right. */
+    int (*check)(const struct ranktrain_options *o, struct err *err);
 
     /* Before anybody is met, with model, data and compute at hand: memory for what this rank holds
      * of the state (trainer.state, all zero) and for what a step needs. Returns 0 or an error. */
     int (*open)(struct trainer *t, struct err *err);
 
     /* Step state.step + 1, from nothing computed to the update applied and counted in state.step.
-     * Every rank calls it. Returns 0 and, on all ranks, the mean loss; -ECANCELED when woken; or an
-     * error whose sentence names the shard or the peer. */
+     * Every rank calls it. Returns 0 and the mean loss; -ECANCELED when woken; or an error whose
+     * sentence names the shard or the peer. */
     int (*step)(struct trainer *t, double *ret_loss, struct err *err);
+
+    /* NULL where rank 0 holds the whole state, else makes it of the parts of all: whole on rank 0,
+     * untouched elsewhere. ret is of state_init on rank 0. Every rank calls it. */
+    int (*gather)(struct trainer *t, struct state *ret, struct err *err);
+
+    /* NULL where every rank holds all weights. Else the model's hash, on every rank. */
+    int (*hash)(struct trainer *t, char ret[65], struct err *err);
+
+    /* NULL for what the rank's own weights say. Else every rank calls it as often as all others,
+     * without images where it has no more. */
+    int (*classify)(struct trainer *t, const uint8_t *const *images, uint8_t *ret_classes,
+                    struct err *err);
 
     /* NULL is allowed; after open, whatever it returned. */
     void (*close)(struct trainer *t);
 };
 
-#define MODES(X) X(ddp)
+#define MODES(X) X(ddp) X(dp) X(fsdp) X(manual) X(ps) X(zero)
 
 #define MODE_DECLARE(name) extern const struct mode mode_##name;
 MODES(MODE_DECLARE)

@@ -2,16 +2,31 @@
 #include "scenarios/jobs/ranktrain/fixed_point.h"
 #include "scenarios/jobs/ranktrain/net/deadline.h"
 
-#include "base/mem.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
+int work_open_part(struct trainer *t, struct state_range held, struct state_range held_moments,
+                   struct err *err) {
+    const struct optimizer_kind *k = t->optimizer.kind;
+    size_t moments = (size_t)optimizer_moments(k) * state_range_length(held_moments);
+    size_t weights = state_range_length(held), values = t->model->values;
+    int r = ration_take(&t->ration, RATION_PARAMETERS, weights * sizeof(float), err);
+    if (r == 0)
+        r = ration_take(&t->ration, RATION_OPTIMIZER, moments * sizeof(float), err);
+    if (r == 0 && t->compute->bytes)
+        r = ration_take(&t->ration, RATION_ACTIVATIONS, t->compute->bytes(t->c), err);
+    if (r < 0)
+        return r;
+    state_init_part(&t->state, t->model, k, held, held_moments);
+    t->gradient = ration_alloc(&t->ration, RATION_GRADIENTS, values, sizeof(float), err);
+    if (t->gradient)
+        t->sums = ration_alloc(&t->ration, RATION_GRADIENTS, values + 1, sizeof(int64_t), err);
+    return t->sums ? 0 : -ENOMEM;
+}
+
 int work_open(struct trainer *t, struct err *err) {
-    state_init(&t->state, t->model, t->optimizer.kind);
-    t->gradient = mem_array(float, t->model->values);
-    t->sums = mem_array(int64_t, t->model->values + 1);
-    return 0;
+    return work_open_part(t, (struct state_range){0, t->model->values},
+                          (struct state_range){0, t->model->trained}, err);
 }
 
 void work_close(struct trainer *t) {
@@ -20,30 +35,41 @@ void work_close(struct trainer *t) {
     state_fini(&t->state);
 }
 
-int work_compute(struct trainer *t, uint64_t step, struct err *err) {
-    struct link_wait floor = {.deadline_ns = deadline_in_ns(t->o->compute_ns),
-                              .wake_fd = t->wake_fd};
+int work_floor(struct trainer *t, int64_t begun_ns, struct err *err) {
+    struct link_wait floor = {.deadline_ns = begun_ns + t->o->compute_ns, .wake_fd = t->wake_fd};
+    return t->o->compute_ns && link_ready(-1, 0, &floor) == -ECANCELED ? -ECANCELED : 0;
+}
+
+int work_compute(struct trainer *t, uint64_t step, const struct work_watch *watch,
+                 struct err *err) {
+    int64_t begun_ns = deadline_now_ns();
     const uint32_t *samples = sampler_step(&t->sampler, step);
     const struct shards_work work = {.compute = t->compute,
                                      .c = t->c,
                                      .model = t->model,
                                      .data = &t->data.train,
-                                     .scratch = t->gradient};
+                                     .scratch = t->gradient,
+                                     .ready = watch ? watch->ready : NULL,
+                                     .arg = watch ? watch->arg : NULL};
     int r = shards_sum(&work, t->state.weights, samples, t->shards, t->n_shards, t->sums,
                        rankquake_asked(&t->q, RANKQUAKE_ASK_SAMPLES) ? t->read : NULL, err);
-    if (r == 0 && t->o->compute_ns && link_ready(-1, 0, &floor) == -ECANCELED)
-        r = -ECANCELED;
-    return r;
+    return r == 0 ? work_floor(t, begun_ns, err) : r;
+}
+
+void work_update_part(struct trainer *t, const int64_t *sums, float *weights, size_t values) {
+    struct state *s = &t->state;
+    const struct optimizer_update u = {.sums = sums,
+                                       .trained = state_range_length(s->held_moments),
+                                       .values = values,
+                                       .samples = (unsigned)t->o->batch_size,
+                                       .batches = (unsigned)t->o->shards,
+                                       .step = s->step + 1};
+    optimizer_step(&t->optimizer, &u, weights, s->moment);
+    s->step++;
 }
 
 double work_update(struct trainer *t) {
-    struct state *s = &t->state;
-    const struct optimizer_update u = {.sums = t->sums,
-                                       .trained = t->model->trained,
-                                       .values = t->model->values,
-                                       .samples = (unsigned)t->o->batch_size,
-                                       .batches = (unsigned)t->o->shards,
-                                       .step = ++s->step};
-    optimizer_step(&t->optimizer, &u, s->weights, s->moment);
-    return fixed_point_value(t->sums[t->model->values]) / (double)t->o->batch_size;
+    size_t values = t->model->values;
+    work_update_part(t, t->sums, t->state.weights, values);
+    return fixed_point_value(t->sums[values]) / (double)t->o->batch_size;
 }

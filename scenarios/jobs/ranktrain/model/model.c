@@ -71,30 +71,45 @@ struct model *model_free(struct model *m) {
     return NULL;
 }
 
+/* Of the values from lo on and below hi, those that are asked for. */
+struct drawing {
+    size_t lo, hi;
+    float *ret;
+};
+
+static void put(const struct drawing *d, size_t at, float value) {
+    if (at >= d->lo && at < d->hi)
+        d->ret[at - d->lo] = value;
+}
+
 /* The first half of a norm's numbers is 1 where no batch has been seen: scale; the second half of
  * its statistics: variance. */
-static void init_norm(const struct model_layer *l, float *trained, float *running) {
+static void init_norm(const struct model_layer *l, const struct drawing *d) {
     size_t channels = (size_t)l->in.channels;
-    for (size_t c = 0; c < channels; c++) {
-        trained[c] = running[channels + c] = 1;
-        trained[channels + c] = running[c] = 0;
+    for (size_t c = 0; c < 2 * channels; c++) {
+        put(d, l->trained_at + c, c < channels);
+        put(d, l->running_at + c, c >= channels);
     }
 }
 
 /* A bias that lies with the layer behind it is drawn as the weights are. */
-void model_init(const struct model *m, uint64_t seed, float *ret_values) {
+void model_init_part(const struct model *m, uint64_t seed, size_t lo, size_t hi, float *ret) {
+    const struct drawing d = {.lo = lo, .hi = hi, .ret = ret};
     uint64_t state = draw_stream(seed, 1);
     double bound = 0;
     for (int i = 0; i < m->n; i++) {
         const struct model_layer *l = &m->layers[i];
-        float *trained = ret_values + l->trained_at;
         if (l->kind == &layer_norm) {
-            init_norm(l, trained, ret_values + l->running_at);
+            init_norm(l, &d);
             continue;
         }
         if (l->fan_in)
             bound = 1 / sqrt(l->fan_in);
         for (size_t k = 0; k < l->trained; k++)
-            trained[k] = (float)((2 * draw_unit(&state) - 1) * bound);
+            put(&d, l->trained_at + k, (float)((2 * draw_unit(&state) - 1) * bound));
     }
+}
+
+void model_init(const struct model *m, uint64_t seed, float *ret_values) {
+    model_init_part(m, seed, 0, m->values, ret_values);
 }

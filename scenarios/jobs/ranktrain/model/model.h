@@ -40,3 +40,6 @@ int model_add(struct model *m, struct model_layer l);
 /* Parameters uniform in +-1/sqrt(inputs of an output), from the seed alone; scales and variances 1,
  * shifts and means 0. */
 void model_init(const struct model *m, uint64_t seed, float *ret_values);
+
+/* The same of the values from lo on and below hi: ret[0] is that of lo. */
+void model_init_part(const struct model *m, uint64_t seed, size_t lo, size_t hi, float *ret);

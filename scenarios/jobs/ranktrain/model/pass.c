@@ -3,6 +3,7 @@
 
 #include "scenarios/jobs/ranktrain/wide.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ struct pass {
     struct pass_room *rooms;
     float *borrowed, *added[2]; /* of one layer at a time */
     float *workspace;
+    size_t floats, n_choices;
     int32_t *choices;
     bool *begun; /* its output's gradient */
 };
@@ -73,6 +75,7 @@ static void give_choices(struct pass *p) {
     size_t n = 0;
     for (int i = 0; i < p->m->n; i++)
         n += p->m->layers[i].choices;
+    p->n_choices = n;
     p->choices = zeroed((n + 1) * sizeof(*p->choices));
     n = 0;
     for (int i = 0; i < p->m->n; n += p->m->layers[i++].choices)
@@ -85,7 +88,8 @@ struct pass *pass_new(const struct model *m, const struct blas *b) {
     p->blas = b;
     p->rooms = zeroed((size_t)m->n * sizeof(*p->rooms));
     p->begun = zeroed((size_t)m->n * sizeof(*p->begun));
-    p->workspace = zeroed(give_out(p, NULL) * sizeof(float));
+    p->floats = give_out(p, NULL);
+    p->workspace = zeroed(p->floats * sizeof(float));
     give_out(p, p->workspace);
     give_choices(p);
     for (int c = 0; c < m->data.channels; c++)
@@ -119,33 +123,37 @@ static const float *out_of(const struct pass *p, int layer) {
     return layer == LAYER_IMAGES ? p->images : layer == LAYER_NONE ? NULL : p->rooms[layer].out;
 }
 
-static struct layer_pass look_at(const struct pass *p, int i, const float *values, bool learning) {
+static struct layer_pass look_at(const struct pass *p, int i, const struct pass_values *v) {
     const struct model_layer *l = &p->m->layers[i];
     const struct pass_room *r = &p->rooms[i];
     return (struct layer_pass){.l = l,
                                .blas = p->blas,
-                               .learning = learning,
+                               .learning = v->learning,
                                .in = out_of(p, l->input),
                                .second = out_of(p, l->second),
-                               .trained = values + l->trained_at,
-                               .running = values + l->running_at,
+                               .trained = v->trained,
+                               .running = v->running,
                                .out = r->out,
                                .kept = r->kept,
                                .choice = r->choice,
+                               .ret_statistics = v->ret_statistics,
                                .d_out = r->d_out,
+                               .ret_d_trained = v->ret_d_trained,
                                .borrowed = p->borrowed};
 }
 
-/* ret_gradient: NULL when not learning. */
-static void forward(struct pass *p, const float *values, const uint8_t *const *images,
-                    float *ret_gradient) {
+size_t pass_bytes(const struct pass *p) {
+    return p->floats * sizeof(float) + p->n_choices * sizeof(*p->choices);
+}
+
+void pass_begin(struct pass *p, const uint8_t *const *images) {
     load_images(p, images);
-    for (int i = 0; i < p->m->n; i++) {
-        struct layer_pass l = look_at(p, i, values, ret_gradient != NULL);
-        if (ret_gradient)
-            l.ret_statistics = ret_gradient + l.l->running_at;
-        l.l->kind->forward(&l);
-    }
+    memset(p->begun, 0, (size_t)p->m->n * sizeof(*p->begun));
+}
+
+void pass_forward(struct pass *p, int layer, const struct pass_values *v) {
+    struct layer_pass l = look_at(p, layer, v);
+    l.l->kind->forward(&l);
 }
 
 WIDE static void add_to(float *sum, const float *x, size_t n) {
@@ -168,24 +176,24 @@ static void take_gradient(struct pass *p, int layer, const float *written) {
         p->begun[layer] = true;
 }
 
-static void backward(struct pass *p, const float *values, float *ret_gradient) {
-    memset(p->begun, 0, (size_t)p->m->n * sizeof(*p->begun));
-    for (int i = p->m->n - 1; i >= 0; i--) {
-        struct layer_pass l = look_at(p, i, values, true);
-        l.ret_d_trained = ret_gradient + l.l->trained_at;
-        l.ret_d_in = gradient_of(p, l.l->input, p->added[0]);
-        l.ret_d_second = gradient_of(p, l.l->second, p->added[1]);
-        if (l.ret_d_in || l.l->trained)
-            l.l->kind->backward(&l);
-        take_gradient(p, l.l->input, l.ret_d_in);
-        take_gradient(p, l.l->second, l.ret_d_second);
-    }
+double pass_loss(struct pass *p, const uint8_t *labels) {
+    const struct pass_room *logits = &p->rooms[p->m->n - 1];
+    return loss_cross_entropy(logits->out, labels, p->m->data.batch, p->m->data.classes,
+                              logits->d_out);
 }
 
-void pass_classify(struct pass *p, const float *values, const uint8_t *const *images,
-                   uint8_t *ret_classes) {
+void pass_backward(struct pass *p, int layer, const struct pass_values *v) {
+    struct layer_pass l = look_at(p, layer, v);
+    l.ret_d_in = gradient_of(p, l.l->input, p->added[0]);
+    l.ret_d_second = gradient_of(p, l.l->second, p->added[1]);
+    if (l.ret_d_in || l.l->trained)
+        l.l->kind->backward(&l);
+    take_gradient(p, l.l->input, l.ret_d_in);
+    take_gradient(p, l.l->second, l.ret_d_second);
+}
+
+void pass_classes(const struct pass *p, uint8_t *ret_classes) {
     int classes = p->m->data.classes;
-    forward(p, values, images, NULL);
     for (int n = 0; n < p->m->data.batch; n++) {
         const float *logits = p->rooms[p->m->n - 1].out + n * classes;
         int best = 0;
@@ -195,14 +203,51 @@ void pass_classify(struct pass *p, const float *values, const uint8_t *const *im
     }
 }
 
+/* Where the numbers of a layer lie when all are at hand. */
+static struct pass_values values_of(const struct pass *p, int layer, const float *values,
+                                    float *gradient) {
+    const struct model_layer *l = &p->m->layers[layer];
+    return (struct pass_values){.learning = gradient != NULL,
+                                .trained = values + l->trained_at,
+                                .running = values + l->running_at,
+                                .ret_statistics = gradient ? gradient + l->running_at : NULL,
+                                .ret_d_trained = gradient ? gradient + l->trained_at : NULL};
+}
+
+static void forward(struct pass *p, const float *values, const uint8_t *const *images,
+                    float *gradient) {
+    pass_begin(p, images);
+    for (int i = 0; i < p->m->n; i++) {
+        struct pass_values v = values_of(p, i, values, gradient);
+        pass_forward(p, i, &v);
+    }
+}
+
+void pass_classify(struct pass *p, const float *values, const uint8_t *const *images,
+                   uint8_t *ret_classes) {
+    forward(p, values, images, NULL);
+    pass_classes(p, ret_classes);
+}
+
 double pass_gradient(struct pass *p, const float *values, const uint8_t *const *images,
-                     const uint8_t *labels, float *ret_gradient) {
+                     const uint8_t *labels, float *ret_gradient, const struct pass_watch *watch) {
     forward(p, values, images, ret_gradient);
-    const struct pass_room *logits = &p->rooms[p->m->n - 1];
-    double loss = loss_cross_entropy(logits->out, labels, p->m->data.batch, p->m->data.classes,
-                                     logits->d_out);
-    backward(p, values, ret_gradient);
+    double loss = pass_loss(p, labels);
+    for (int i = p->m->n - 1; i >= 0; i--) {
+        struct pass_values v = values_of(p, i, values, ret_gradient);
+        pass_backward(p, i, &v);
+        if (watch)
+            watch->layer(watch->arg, i);
+    }
     return loss;
+}
+
+int pass_first_bad(const struct pass *p) {
+    for (int i = 0; i < p->m->n; i++)
+        for (size_t k = 0; k < layer_floats(&p->m->layers[i].out); k++)
+            if (!isfinite(p->rooms[i].out[k]))
+                return i;
+    return -1;
 }
 
 struct pass_layer pass_look(const struct pass *p, int layer) {

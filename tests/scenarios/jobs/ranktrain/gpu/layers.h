@@ -89,7 +89,7 @@ static inline int layers_compute(struct layers *l, const struct gpu_backend *gpu
     int r = gpu->compute->sum(c, l->parameters, l->batches, NETWORK_SHARDS, l->sums, &shard, err);
     if (r == 0)
         r = gpu->inspect(c, k, &l->gpu, err);
-    l->loss = pass_gradient(l->cpu, l->parameters, b->images, b->labels, l->gradient);
+    l->loss = pass_gradient(l->cpu, l->parameters, b->images, b->labels, l->gradient, NULL);
     return r;
 }
 

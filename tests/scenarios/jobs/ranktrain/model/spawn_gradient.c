@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
     int64_t sizes[2] = {(int64_t)m->values, (int64_t)m->trained};
     draw_batch();
     model_init(m, 5, values);
-    double loss = pass_gradient(p, values, images, labels, gradient);
+    double loss = pass_gradient(p, values, images, labels, gradient, NULL);
     fwrite(sizes, sizeof(sizes), 1, stdout);
     fwrite(values, sizeof(*values), m->values, stdout);
     fwrite(pixels, sizeof(pixels), 1, stdout);

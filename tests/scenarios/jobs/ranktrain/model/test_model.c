@@ -51,7 +51,7 @@ static void scene_close(struct scene *s) {
 }
 
 static double loss_of(struct scene *s, float *gradient) {
-    return pass_gradient(s->pass, s->values, s->images, s->labels, gradient);
+    return pass_gradient(s->pass, s->values, s->images, s->labels, gradient, NULL);
 }
 
 /* Some parameters of every layer; kinks of maxima and cuts make single slopes a little wrong. */

@@ -1,0 +1,257 @@
+/* A parameter server: rank 0 holds the weights and what the optimizer keeps, computes nothing, and
+ * updates by what the others, the workers, have computed.
+ *
+ * At every step it announces the step, gathers the workers' sums, updates, and sends the weights to
+ * all. With --ps-async it goes on with the first of them, but for --backup-workers (Chen et al.
+ * 2016): who comes later gets the newest weights, and what it has computed is dropped. Which are the
+ * first depends on time, so the model does. */
+#include "scenarios/jobs/ranktrain/fixed_point.h"
+#include "scenarios/jobs/ranktrain/mode/mode.h"
+#include "scenarios/jobs/ranktrain/mode/work.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* In front of weights on their way to a worker, and of sums on their way back. */
+struct ps_head {
+    uint64_t step; /* that the worker is to compute, or has computed */
+    uint32_t batches, ends;
+};
+
+struct ps {
+    struct ps_head *message; /* weights or sums behind it */
+    size_t weights, sums;    /* bytes of a message of each */
+    bool busy[BOOTSTRAP_MEMBERS];
+    bool begun;
+    uint64_t dropped;
+};
+
+static int ps_check(const struct ranktrain_options *o, struct err *err) {
+    if (o->world < 2)
+        return err_say(err, -EINVAL,
+                       "--mode=ps wants a server and at least one worker: WORLD_SIZE=2 or more");
+    if (o->backup_workers && !o->ps_async)
+        return err_say(err, -EINVAL, "--backup-workers=%lld: only with --ps-async",
+                       (long long)o->backup_workers);
+    if (o->backup_workers >= o->world - 1)
+        return err_say(
+            err, -EINVAL,
+            "--backup-workers=%lld: there are %d workers, and at least one must be waited "
+            "for",
+            (long long)o->backup_workers, o->world - 1);
+    return 0;
+}
+
+static int ps_open(struct trainer *t, struct err *err) {
+    size_t values = t->model->values;
+    struct state_range all = {0, values};
+    struct state_range moments = {0, trainer_leads(t) ? t->model->trained : 0};
+    struct ps *ps = t->m = mem_new(struct ps);
+    if (t->o->ps_async && strcmp(t->collective->name, "tcp") != 0)
+        return err_say(err, -ENOTSUP,
+                       "--ps-async takes from whoever comes first, which NCCL cannot: use "
+                       "--dist-backend=tcp");
+    ps->weights = sizeof(*ps->message) + values * sizeof(float);
+    ps->sums = sizeof(*ps->message) + (values + 1) * sizeof(int64_t);
+    ps->message = ration_alloc(&t->ration, RATION_GRADIENTS, ps->sums, 1, err);
+    return ps->message ? work_open_part(t, all, moments, err) : -ENOMEM;
+}
+
+static int message(struct trainer *t, enum collective_op op, int *peer, size_t bytes,
+                   struct err *err) {
+    struct ps *ps = t->m;
+    struct collective_call call = {.op = op, .data = ps->message, .bytes = bytes, .peer = *peer};
+    int r = trainer_exchange(t, &call, err);
+    *peer = call.peer;
+    return r;
+}
+
+static int broadcast(struct trainer *t, void *data, size_t bytes, struct err *err) {
+    struct collective_call call = {.op = COLLECTIVE_BROADCAST, .data = data, .bytes = bytes};
+    return trainer_exchange(t, &call, err);
+}
+
+/* Rank 0: what a worker has sent counts. */
+static void add_up(struct trainer *t) {
+    const struct ps *ps = t->m;
+    const int64_t *sums = (const void *)(ps->message + 1);
+    for (size_t i = 0; i <= t->model->values; i++)
+        t->sums[i] += sums[i];
+}
+
+static double update(struct trainer *t, unsigned batches) {
+    struct state *s = &t->state;
+    size_t values = t->model->values;
+    unsigned samples = batches * (unsigned)t->model->data.batch;
+    const struct optimizer_update u = {.sums = t->sums,
+                                       .trained = t->model->trained,
+                                       .values = values,
+                                       .samples = samples,
+                                       .batches = batches,
+                                       .step = ++s->step};
+    optimizer_step(&t->optimizer, &u, s->weights, s->moment);
+    return fixed_point_value(t->sums[values]) / samples;
+}
+
+static int send_sums(struct trainer *t, uint64_t step, struct err *err) {
+    struct ps *ps = t->m;
+    int server = 0;
+    *ps->message = (struct ps_head){.step = step, .batches = (uint32_t)t->n_shards};
+    memcpy(ps->message + 1, t->sums, ps->sums - sizeof(*ps->message));
+    return message(t, COLLECTIVE_SEND, &server, ps->sums, err);
+}
+
+/* In the order of their ranks: all are needed. */
+static int gather_all(struct trainer *t, struct err *err) {
+    struct ps *ps = t->m;
+    int r = 0;
+    memset(t->sums, 0, (t->model->values + 1) * sizeof(*t->sums));
+    for (int i = 1; i < t->o->world && r == 0; i++) {
+        int peer = i;
+        r = message(t, COLLECTIVE_RECEIVE, &peer, ps->sums, err);
+        if (r == 0)
+            add_up(t);
+    }
+    return r;
+}
+
+static int step_together(struct trainer *t, double *ret_loss, struct err *err) {
+    uint64_t step = t->state.step + 1;
+    int r = broadcast(t, &step, sizeof(step), err);
+    if (r == 0 && !trainer_leads(t))
+        r = work_compute(t, step, NULL, err);
+    if (r == 0)
+        r = trainer_leads(t) ? gather_all(t, err) : send_sums(t, step, err);
+    if (r < 0)
+        return r;
+    if (trainer_leads(t))
+        *ret_loss = update(t, (unsigned)t->o->shards);
+    r = broadcast(t, t->state.weights, t->model->values * sizeof(float), err);
+    if (r == 0)
+        r = broadcast(t, ret_loss, sizeof(*ret_loss), err);
+    if (r == 0)
+        t->state.step = step;
+    return r;
+}
+
+/* Rank 0: the weights of now, from which a worker is to compute a step, or the last ones. */
+static int send_weights(struct trainer *t, int worker, uint64_t step, bool ends, struct err *err) {
+    struct ps *ps = t->m;
+    *ps->message = (struct ps_head){.step = step, .ends = ends};
+    memcpy(ps->message + 1, t->state.weights, ps->weights - sizeof(*ps->message));
+    ps->busy[worker] = !ends;
+    return message(t, COLLECTIVE_SEND, &worker, ps->weights, err);
+}
+
+/* Takes the first workers' sums of this step. Returns how many shards they are of, or an error. */
+static int gather_first(struct trainer *t, uint64_t step, struct err *err) {
+    struct ps *ps = t->m;
+    int wanted = t->o->world - 1 - (int)t->o->backup_workers, batches = 0;
+    memset(t->sums, 0, (t->model->values + 1) * sizeof(*t->sums));
+    while (wanted > 0) {
+        int peer = COLLECTIVE_ANY;
+        int r = message(t, COLLECTIVE_RECEIVE, &peer, ps->sums, err);
+        if (r < 0)
+            return r;
+        ps->busy[peer] = false;
+        if (ps->message->step == step) {
+            add_up(t);
+            batches += (int)ps->message->batches;
+            wanted--;
+            continue;
+        }
+        ps->dropped++;
+        r = send_weights(t, peer, step, false, err);
+        if (r < 0)
+            return r;
+    }
+    return batches;
+}
+
+/* Behind the last step: who is still at work is heard once more, and all get the last weights. */
+static int dismiss(struct trainer *t, struct err *err) {
+    struct ps *ps = t->m;
+    int r = 0;
+    for (int i = 1; i < t->o->world && r == 0; i++) {
+        int peer = i;
+        if (ps->busy[i]) {
+            ps->dropped++;
+            r = message(t, COLLECTIVE_RECEIVE, &peer, ps->sums, err);
+        }
+        if (r == 0)
+            r = send_weights(t, i, t->state.step, true, err);
+    }
+    if (r == 0)
+        printf("dropped %llu gradients that came too late\n", (unsigned long long)ps->dropped);
+    return r;
+}
+
+/* At first all workers have the weights that came with the group. */
+static int serve(struct trainer *t, double *ret_loss, struct err *err) {
+    struct ps *ps = t->m;
+    uint64_t step = t->state.step + 1;
+    int r = 0;
+    for (int i = 1; i < t->o->world && r == 0; i++) {
+        if (!ps->begun)
+            ps->busy[i] = true;
+        else if (!ps->busy[i])
+            r = send_weights(t, i, step, false, err);
+    }
+    ps->begun = true;
+    if (r == 0)
+        r = gather_first(t, step, err);
+    if (r < 0)
+        return r;
+    *ret_loss = update(t, (unsigned)r);
+    return step == t->last_step ? dismiss(t, err) : 0;
+}
+
+/* Computes what it was told to, and hears what comes next. */
+static int work(struct trainer *t, double *ret_loss, struct err *err) {
+    struct ps *ps = t->m;
+    struct state *s = &t->state;
+    int server = 0;
+    uint64_t step = ps->begun ? ps->message->step : s->step + 1;
+    ps->begun = true;
+    int r = work_compute(t, step, NULL, err);
+    if (r == 0)
+        r = send_sums(t, step, err);
+    if (r == 0)
+        r = message(t, COLLECTIVE_RECEIVE, &server, ps->weights, err);
+    if (r < 0)
+        return r;
+    double samples = (double)(t->n_shards * t->model->data.batch);
+    *ret_loss = fixed_point_value(t->sums[t->model->values]) / samples;
+    memcpy(s->weights, ps->message + 1, t->model->values * sizeof(*s->weights));
+    t->ends = ps->message->ends;
+    s->step = step;
+    return 0;
+}
+
+static int ps_step(struct trainer *t, double *ret_loss, struct err *err) {
+    if (!t->o->ps_async)
+        return step_together(t, ret_loss, err);
+    return trainer_leads(t) ? serve(t, ret_loss, err) : work(t, ret_loss, err);
+}
+
+static void ps_close(struct trainer *t) {
+    struct ps *ps = t->m;
+    if (ps)
+        free(ps->message);
+    free(ps);
+    work_close(t);
+}
+
+const struct mode mode_ps = {
+    .name = "ps",
+    .summary = "rank 0 is a parameter server, the others compute for it",
+    .pairs = true,
+    .serves = true,
+    .check = ps_check,
+    .open = ps_open,
+    .step = ps_step,
+    .close = ps_close,
+};
