@@ -44,7 +44,6 @@ static const struct options_option table[] = {
     {"seed", "N", "decides the first weights and the order of samples", WHOLE, AT(seed), 0, 1e15},
     {"mode", "NAME", "how the ranks share the work: ddp unless said, dp, fsdp, manual, ps, zero",
      TEXT, AT(mode), 0, 0},
-    {"use-zero", NULL, "the same as --mode=zero", SWITCH, AT(use_zero), 0, 0},
     {"devices", "N", "of --mode=dp: split each batch over N devices", WHOLE, AT(devices), 1,
      SHARDS_MAX},
     {"ps-async", NULL, "of --mode=ps: the server waits for no worker that is late", SWITCH,
@@ -411,8 +410,6 @@ int options_parse(int argc, char **argv, struct ranktrain_options *ret, struct e
     if (!o.dataset || !*o.dataset)
         o.dataset = dataset_guess(o.data_dir);
     rename_backend(&o);
-    if (o.use_zero)
-        o.mode = "zero";
     int r = o.help || o.version ? 0 : cut_batch(&o, err);
     if (r == 0 && !o.help && !o.version)
         r = check(&o, err);

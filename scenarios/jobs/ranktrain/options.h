@@ -32,7 +32,7 @@ struct ranktrain_options {
     int64_t compute_ns;         /* each step's computation takes at least this long */
     int64_t collective_ns;      /* a collective that takes longer has failed */
     int64_t device_ns;          /* a device that takes longer for one computation has failed */
-    bool ps_async, use_zero;
+    bool ps_async;
     int64_t spawn; /* ranks to start; 0: this process is one */
     bool help, version;
 
