@@ -119,7 +119,10 @@
  *             fault-evidence {id, n, what, before, after | path, was, is}   was, is: what went by that
  *             path before the fault, and when a worker was started after it
  *
- *   probe     worker-start {node, pid, argv0, env:{NAME:value}}   worker-exec {node, pid}
+ *   probe     worker-start {node, pid, argv0, env:{NAME:value}, below?, by?}   worker-exec {node,
+ *             pid}   below: the worker that has started it, where the job starts ranks itself; by:
+ *             who says what it was given, when it has no rankprobe: kernel (as its program was
+ *             started) or job (it says so of itself)
  *             exec-failed {node, pid, error}
  *             fault-evidence {id, n, what, program, told, ahead_least, ahead_most}   what the
  *             programs of a node were told of the time, in ns, and how far ahead it was

@@ -179,7 +179,8 @@ const struct history_kind history_kinds[] = {
      FIELDS(WHO, F("error", TEXT))},
     {SOURCE_PROBE, "worker-exec", "the worker's command runs", FIELDS(WHO)},
     {SOURCE_PROBE, "worker-start", "a worker was started, and what it was given",
-     FIELDS(WHO, F("argv0", TEXT), MUST("env", MAP), F("output", TEXT), F("output_error", TEXT))},
+     FIELDS(WHO, F("argv0", TEXT), MUST("env", MAP), F("below", INT), F("by", TEXT),
+            F("output", TEXT), F("output_error", TEXT))},
 
     {SOURCE_JOB, "checkpoint-begin", "a checkpoint is begun", FIELDS(F("step", INT))},
     {SOURCE_JOB, "checkpoint-commit", "it is complete and durable", FIELDS(F("step", INT))},

@@ -259,6 +259,8 @@ static int64_t agent_start_ns(const struct rounds *rs, const char *node) {
 static bool may_join(const struct rounds *rs, const struct stay *stay, const struct round *r,
                      const struct worker *w) {
     int64_t agent_ns = agent_start_ns(rs, w->node);
+    if (r->gone)
+        return false;
     if (!*w->node)
         return true;
     if (stay->round && r->number < stay->round->number)
@@ -347,21 +349,96 @@ static void remember(struct rounds *rs, struct worker *w) {
     *place = w;
 }
 
-struct worker *rounds_worker(const struct rounds *rs, int64_t pid) {
+static struct worker *newest_of(const struct rounds *rs, int64_t pid) {
     return rs->by_pid_n ? *place_of(rs->by_pid, rs->by_pid_cap, pid) : NULL;
 }
 
+struct worker *rounds_worker(const struct rounds *rs, int64_t pid) {
+    struct worker *w = newest_of(rs, pid);
+    return w && !w->hosts ? w : NULL;
+}
+
 struct worker *rounds_worker_at(const struct rounds *rs, int64_t pid, int64_t t_ns) {
-    struct worker *w = rounds_worker(rs, pid);
+    struct worker *w = newest_of(rs, pid);
     while (w && w->start_ns > t_ns && w->former)
         w = w->former;
-    return w;
+    return w && !w->hosts ? w : NULL;
+}
+
+/* ---- hosts ---- */
+
+static bool may_host(const struct worker *w) {
+    return w && (w->hosts || !(w->ready_ns || w->resume_ns || w->first_step_ns));
+}
+
+bool rounds_may_host(const struct rounds *rs, int64_t pid) {
+    return may_host(newest_of(rs, pid));
+}
+
+bool rounds_hosts(const struct rounds *rs, int64_t pid, int rank, int world_size) {
+    const struct worker *w = newest_of(rs, pid);
+    return may_host(w) && (w->rank != rank || w->world_size != world_size);
+}
+
+/* Those behind it count one less. */
+static void drop_round(struct rounds *rs, struct round *r) {
+    r->gone = true;
+    rs->n--;
+    for (size_t i = (size_t)r->number - 1; i < rs->n; i++) {
+        rs->v[i] = rs->v[i + 1];
+        rs->v[i]->number = (int)i + 1;
+        for (size_t k = 0; k < rs->v[i]->n; k++)
+            rs->v[i]->workers[k]->round = (int)i + 1;
+    }
+}
+
+static void leave_round(struct rounds *rs, const struct worker *w) {
+    struct round *r = rs->v[w->round - 1];
+    size_t at = 0;
+    while (r->workers[at] != w)
+        at++;
+    r->n--;
+    for (; at < r->n; at++)
+        r->workers[at] = r->workers[at + 1];
+    r->started--;
+    r->complete = false;
+    if (!r->n)
+        drop_round(rs, r);
+    else
+        r->first_start_ns = r->workers[0]->start_ns;
+}
+
+static void make_host(struct rounds *rs, int64_t pid) {
+    struct worker *w = newest_of(rs, pid);
+    if (!may_host(w) || w->hosts)
+        return;
+    w->hosts = true;
+    leave_round(rs, w);
+    rs->workers_n--;
+    for (size_t i = w->index; i < rs->workers_n; i++) {
+        rs->workers[i] = rs->workers[i + 1];
+        rs->workers[i]->index = i;
+    }
+}
+
+/* What its host has and a rank does not change is inherited: it says nothing of the rank's place. */
+static void forget_inherited(const struct rounds *rs, struct worker *w, int64_t below) {
+    const struct worker *host = newest_of(rs, below);
+    w->spawned = true;
+    if (host && w->local_rank == host->local_rank &&
+        w->local_world_size == host->local_world_size && w->world_size != host->world_size)
+        w->local_rank = -1;
 }
 
 /* ---- a start ---- */
 
 static void start(struct rounds *rs, const struct record *rec) {
     struct worker *w = worker_new(rs, rec);
+    int64_t below = record_i64(rec, "below", 0);
+    if (below) {
+        make_host(rs, below);
+        forget_inherited(rs, w, below);
+    }
     struct round *r = round_of(rs, w);
     if (w->local_rank < 0 && w->rank >= 0)
         w->local_rank = on_node(r, w->node); /* not told: in the order of their starts */

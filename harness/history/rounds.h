@@ -7,7 +7,11 @@
  * node has had a worker in a newer round of these; when its agent was started after it had one in
  * this round, or after a newer round of these had begun, or (not strict: torchrun's agents meet
  * first) after this round had. Rounds count from 1; one is complete when all WORLD_SIZE workers
- * have started. Stamps are 0 when the thing was not seen. */
+ * have started. Stamps are 0 when the thing was not seen.
+ *
+ * A start that names a worker it is `below` is that of a rank which the job has started itself. The
+ * worker above has only started others: it is their host, and from then on no worker and in no
+ * round; a round that has no other workers is none, and those behind it count one less. */
 #pragma once
 
 #include "harness/history/history.h"
@@ -32,6 +36,8 @@ struct worker {
     const char *model;             /* of its done event, "" */
     int64_t lost_events;
     int64_t start_seq, exit_seq; /* records that prove it */
+    bool spawned;                /* the job has started it, below another */
+    bool hosts;                  /* it has only started others: no worker */
 };
 
 struct round {
@@ -41,6 +47,7 @@ struct round {
     struct worker **workers;               /* in order of start */
     size_t n, cap;
     struct round *elder, *heir; /* the next before and after it with the same identity, or NULL */
+    bool gone;                  /* its workers were hosts: it is no round */
 };
 
 struct rounds {
@@ -68,6 +75,11 @@ struct worker *rounds_worker(const struct rounds *rs,
 /* Who had that pid then: the system gives the number of a process that is gone to another. The last
  * that had started; where none had, the first. NULL: no worker ever had it. */
 struct worker *rounds_worker_at(const struct rounds *rs, int64_t pid, int64_t t_ns);
+/* Whether a start below that worker would make it a host: it is one, or has told nothing of its own
+ * (it is ready, resumes, makes steps), or is none at all any more. */
+bool rounds_may_host(const struct rounds *rs, int64_t pid);
+/* Likewise, of a process below it with that place: one with the worker's own speaks for it. */
+bool rounds_hosts(const struct rounds *rs, int64_t pid, int rank, int world_size);
 const struct round *rounds_last_complete(const struct rounds *rs); /* NULL: none */
 const struct worker *round_rank(const struct round *r, int rank);  /* NULL: has not started */
 /* It was seen to end, and with status 0. */

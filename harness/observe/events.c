@@ -4,6 +4,7 @@
 
 #include "base/list.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/descriptors.h"
 #include "base/sys/file.h"
@@ -11,6 +12,7 @@
 #include "base/sys/sent.h"
 #include "harness/observe/given.h"
 #include "harness/observe/pidfds.h"
+#include "harness/observe/spawned.h"
 #include "scenarios/jobs/rankquake.h"
 
 #include <fcntl.h>
@@ -38,8 +40,8 @@ struct event_client {
     struct observer *owner;
     const char *node;
     int fd;
-    pid_t pid, worker; /* worker: itself, or the ancestor that rankprobe became */
-    int pidfd;         /* of rankprobe until it has said that it starts; else -1 */
+    pid_t pid, worker; /* worker: itself, or the ancestor that it speaks for */
+    int pidfd;         /* of who may become a worker yet; else -1 */
     int64_t since_ns;  /* the process was there */
     bool probe;        /* runs our rankprobe: may say what a worker was given */
     bool started;      /* the probe has said so, its end of file means exec */
@@ -142,7 +144,8 @@ static bool is_probe(const struct observer *o, pid_t pid) {
     return false;
 }
 
-/* A job may speak from a child (a shell around python): its events belong to the worker above. */
+/* A job may speak from a child (a shell around python): its events belong to the worker above, but
+ * where the child is a rank of its own. */
 static pid_t worker_of(const struct observer *o, pid_t pid) {
     pid_t at = pid;
     for (int i = 0; at > 1 && i < DESCENT_MAX; i++, at = parent_of(at))
@@ -178,6 +181,13 @@ static enum source source_of(const struct event_client *c, int kind) {
     return kind == RANKQUAKE_LAUNCHER ? SOURCE_LAUNCHER : SOURCE_JOB;
 }
 
+/* The worker that a process which becomes one itself is below of, 0: none, or one that trains
+ * itself and does not make way for it (rounds.h). */
+static pid_t below_of(const struct observer *o, pid_t pid) {
+    pid_t above = worker_of(o, parent_of(pid));
+    return rounds_may_host(o->rec->rounds, above) ? above : 0;
+}
+
 static void put_message(struct json_writer *w, const struct event_client *c, const struct json *m) {
     json_put_string(w, "node", c->node);
     json_put_i64(w, "pid", c->worker);
@@ -202,12 +212,68 @@ static void note_start(struct event_client *c) {
     c->pidfd = -1;
 }
 
+/* ---- ranks that a job starts itself ---- */
+
+/* env: what it says of itself; NULL: s is what the kernel says. */
+static void record_spawned(struct event_client *c, const struct spawned *s,
+                           const struct json *env) {
+    static const char *const kinds[] = {"worker-start", "worker-exec"};
+    struct recorder *rec = c->owner->rec;
+    pid_t above = c->worker;
+    pidfds_drain(c->owner->pidfds); /* as before a start that rankprobe tells */
+    c->worker = c->pid;
+    note_start(c);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        struct json_writer *w = recorder_begin(rec, clock_monotonic_ns(), SOURCE_PROBE, kinds[i]);
+        json_put_string(w, "node", c->node);
+        json_put_i64(w, "pid", c->pid);
+        if (i == 0) {
+            spawned_put(w, s, c->pid, env);
+            json_put_i64(w, "below", above);
+            json_put_string(w, "by", env ? "job" : "kernel");
+        }
+        recorder_end(rec, NULL);
+    }
+}
+
+/* Speaks for the worker above it, or was given a rank of its own. */
+static bool becomes_worker(const struct event_client *c, int rank, int world_size) {
+    return !c->probe && c->worker != c->pid && c->pidfd >= 0 &&
+           rounds_hosts(c->owner->rec->rounds, c->worker, rank, world_size);
+}
+
+static void look_at_given(struct event_client *c) {
+    struct spawned s;
+    if (!spawned_read(&s, c->pid))
+        return;
+    if (becomes_worker(c, s.rank, s.world_size))
+        record_spawned(c, &s, NULL);
+    spawned_fini(&s);
+}
+
+/* One that is a worker already says nothing new. */
+static void hear_rank(struct event_client *c, const struct json *m) {
+    const struct json *env = json_get(m, "env");
+    struct spawned none = {.rank = -1};
+    int rank, world_size;
+    if (spawned_claimed(env, &rank, &world_size) && becomes_worker(c, rank, world_size))
+        record_spawned(c, &none, env);
+    if (json_get(m, "armed"))
+        release(c);
+}
+
+/* ---- a message ---- */
+
 static void on_message(struct event_client *c, const char *text, size_t len, int64_t sent) {
     ARENA_FINI struct arena arena = {0};
     struct json *m = json_parse(&arena, text, len, NULL);
     const char *name = json_get_string(m, "kind", "other");
     int kind = rankquake_kind_of(name);
     enum source source = source_of(c, kind);
+    if (source == SOURCE_JOB && str_eq(name, "rank")) {
+        hear_rank(c, m);
+        return;
+    }
     /* One turn of the loop may serve a start before the ends that came first: those that can be
      * seen by now are noted before it, so that two rounds overlap in the history only if they did.
      */
@@ -225,6 +291,9 @@ static void on_message(struct event_client *c, const char *text, size_t len, int
     const char *recorded = pretends || kind == RANKQUAKE_OTHER ? "other" : name;
     struct json_writer *w = recorder_begin(c->owner->rec, now, source, recorded);
     put_message(w, c, m);
+    pid_t below = source == SOURCE_PROBE ? below_of(c->owner, c->pid) : 0;
+    if (below)
+        json_put_i64(w, "below", below);
     if (c->owner->sent)
         json_put_i64(w, "sent", sent);
     if (kind == RANKQUAKE_OTHER || pretends)
@@ -421,13 +490,15 @@ void observer_connect(struct observer *o, const char *node, int fd, pid_t pid) {
     if (o->sent)
         sent_ask(fd);
     c->probe = image_of(o, pid) == IMAGE_PROBE;
-    if (c->probe) /* once it has its page it may start, end and be reaped before it is served */
+    c->worker = c->probe ? pid : worker_of(o, pid);
+    if (c->probe || c->worker != pid)
+        /* once it has its page it may start, end and be reaped before it is served */
         c->pidfd = peer_pidfd(fd, pid);
-    c->worker = worker_of(o, pid);
     if (c->probe)
         record_given(c);
     c->source = loop_fd(o->loop, fd, LOOP_READ, on_readable, c);
     list_append(&o->clients, &c->link);
+    look_at_given(c);
     descriptors_send(fd, "P", 1, &o->page_fd, 1, MSG_DONTWAIT);
 }
 

@@ -320,7 +320,7 @@ static void check_still_there(struct checker *c, const struct timeline_entry *a)
 
 /* Whether the scenario has the node or worker that is named. */
 static bool check_is_there(struct checker *c, const struct timeline_entry *a) {
-    int node = atoi(a->on.node + 1), nodes = c->s->cluster.nodes, per = c->s->job.workers_per_node;
+    int node = atoi(a->on.node + 1), nodes = c->s->cluster.nodes, per = job_ranks_per_node(&c->s->job);
     if (node >= nodes)
         diagnostics_add(c->d, a->on.place, "there is no n%d: the cluster has %d node%s, n0 first",
                         node, nodes, nodes == 1 ? "" : "s");
@@ -484,7 +484,7 @@ static void check_reach(struct checker *c, const struct timeline_entry *a) {
     if (a->on.rack || a->on.rack_of_rank || a->on.what == TARGET_RACKS)
         check_racks(c, a);
     int on = c->ever_on, taken = on < j->max_nodes ? on : j->max_nodes;
-    int workers = taken * j->workers_per_node;
+    int workers = taken * job_ranks_per_node(j);
     if (a->on.pick == PICK_NAMED) {
         check_named(c, a);
     } else if (a->on.pick == PICK_RANK && a->on.rank >= workers) {

@@ -123,6 +123,8 @@ static void put_topology(const struct plan *p, struct buf *out) {
         else
             buf_printf(out, "%-4s an agent, %d worker%s", n->on_at_start ? "on" : "off",
                        j->workers_per_node, plural(j->workers_per_node));
+        if (!n->is_store && j->spawns > 1)
+            buf_printf(out, ", %d ranks by each", j->spawns);
         put_place_of(p, n, out);
     }
     if (p->rootfs)

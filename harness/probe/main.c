@@ -6,6 +6,7 @@
  *     PYTHON_EXEC=rankprobe RANKQUAKE_PYTHON=python3 torchrun ... script.py */
 #include "base/json.h"
 #include "base/sys/printing.h"
+#include "base/sys/worker_env.h"
 #include "scenarios/jobs/rankquake.h"
 
 #include <fcntl.h>
@@ -21,37 +22,6 @@ enum {
     EXIT_NOT_FOUND = 127
 };
 
-/* What a launcher gives its workers; the rest of the environment is nobody's business. */
-static int is_reported(const char *entry) {
-    static const char *const names[] = {"RANK=",
-                                        "LOCAL_RANK=",
-                                        "GROUP_RANK=",
-                                        "ROLE_RANK=",
-                                        "ROLE_NAME=",
-                                        "WORLD_SIZE=",
-                                        "LOCAL_WORLD_SIZE=",
-                                        "GROUP_WORLD_SIZE=",
-                                        "ROLE_WORLD_SIZE=",
-                                        "MASTER_ADDR=",
-                                        "MASTER_PORT=",
-                                        "RANKRUN_",
-                                        "TORCHELASTIC_",
-                                        "OMP_NUM_THREADS=",
-                                        "CUDA_VISIBLE_DEVICES=",
-                                        "OMPI_COMM_WORLD_",
-                                        "PMI_",
-                                        "PMIX_RANK=",
-                                        "SLURM_PROCID=",
-                                        "SLURM_NTASKS=",
-                                        "SLURM_LOCALID=",
-                                        "NCCL_ASYNC_ERROR_HANDLING=",
-                                        "TORCH_NCCL_ASYNC_ERROR_HANDLING="};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (strncmp(entry, names[i], strlen(names[i])) == 0)
-            return 1;
-    return 0;
-}
-
 /* The inside of the event's JSON object; stops before the message would grow too long. */
 static void put_given(struct buf *out, const char *argv0) {
     struct json_writer w = {.out = out};
@@ -61,7 +31,7 @@ static void put_given(struct buf *out, const char *argv0) {
     for (char **e = environ; *e && out->len < FIELDS_MAX - VALUE_MAX; e++) {
         char *equals = strchr(*e, '=');
         char name[64];
-        if (!equals || !is_reported(*e) || (size_t)(equals - *e) >= sizeof(name))
+        if (!equals || !worker_env_is_told(*e) || (size_t)(equals - *e) >= sizeof(name))
             continue;
         memcpy(name, *e, (size_t)(equals - *e));
         name[equals - *e] = '\0';

@@ -168,6 +168,9 @@ const struct section section_job = {
         {"workers_per_node", "a whole number", "1", "Workers on each node.", "workers_per_node: 2",
          reader_int, AT(workers_per_node), PLACE(workers_place), .min = 1, .max = 256,
          .form = "<int>"},
+        {"spawns", "a whole number", "1",
+         "How many ranks each worker starts by itself, without the launcher; 1: it is one.",
+         "spawns: 2", reader_int, AT(spawns), .min = 1, .max = 256, .form = "<int>"},
         {"max_restarts", "a whole number", "3",
          "How often the whole job may be restarted because a worker failed; losing a node costs "
          "nothing.",

@@ -353,10 +353,10 @@ static bool may_exist(const struct reader *r, const struct target_spec *on) {
     int64_t node = 0;
     const struct scenario *s = r->s;
     if (on->pick == PICK_RANK)
-        return on->rank < s->cluster.nodes * s->job.workers_per_node;
+        return on->rank < s->cluster.nodes * job_ranks_per_node(&s->job);
     if (on->pick == PICK_NAMED)
         return str_to_i64(on->node + 1, 0, s->cluster.nodes - 1, &node) &&
-               on->local_rank < s->job.workers_per_node;
+               on->local_rank < job_ranks_per_node(&s->job);
     return true;
 }
 

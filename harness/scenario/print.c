@@ -89,6 +89,8 @@ static void put_checkpoint(struct buf *b, const struct job_spec *j) {
 static void put_job(struct buf *b, const struct job_spec *j) {
     buf_printf(b, "job:\n  nnodes: \"%d:%d\"\n  workers_per_node: %d\n  max_restarts: %d\n",
                j->min_nodes, j->max_nodes, j->workers_per_node, j->max_restarts);
+    if (j->spawns > 1)
+        buf_printf(b, "  spawns: %d\n", j->spawns);
     put_field(b, "  rdzv_backend", j->rdzv_backend);
     if (j->rdzv_conf_n) {
         buf_puts(b, "  rdzv_conf: ");

@@ -70,6 +70,7 @@ struct crash_points_spec {
 struct job_spec {
     int min_nodes, max_nodes; /* nnodes: "MIN:MAX" */
     int workers_per_node;
+    int spawns; /* ranks that each of them starts by itself; 1: it is one */
     int max_restarts;
     const char *launcher; /* "rankrun" | "torchrun" (whatever takes its options) | "template" */
     const char *const *launcher_argv; /* the words that start it, or the template's; NULL-ended */
@@ -93,6 +94,9 @@ struct job_spec {
     struct place place, nnodes_place, run_place, workers_place, backend_place, launcher_place,
         needs_place, complete_place;
 };
+
+/* How many ranks a node of the job has. */
+int job_ranks_per_node(const struct job_spec *j);
 
 enum file_op { FILE_OP_OPEN, FILE_OP_WRITE, FILE_OP_RENAME, FILE_OP_CLOSE };
 extern const char *const file_op_names[]; /* NULL-ended */

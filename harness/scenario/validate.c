@@ -122,7 +122,11 @@ int scenario_rack_of(const struct scenario *s, const char *node) {
     return has ? s->cluster.rack_of[i] : 0;
 }
 
-/* The world the job can have with n nodes is n times workers_per_node. */
+int job_ranks_per_node(const struct job_spec *j) {
+    return j->workers_per_node * (j->spawns ? j->spawns : 1);
+}
+
+/* The world the job can have with n nodes is n times job_ranks_per_node. */
 static void check_world_sizes(const struct scenario *s, struct diagnostics *d) {
     const struct expect *e = &s->expect;
     const struct job_spec *j = &s->job;
@@ -130,7 +134,7 @@ static void check_world_sizes(const struct scenario *s, struct diagnostics *d) {
     if (most < j->min_nodes)
         return; /* the plan says that the job could never begin */
     for (size_t i = 0; i < e->world_sizes_n; i++) {
-        int w = e->world_sizes[i], per = j->workers_per_node;
+        int w = e->world_sizes[i], per = job_ranks_per_node(j);
         if (w >= 0 && (w % per || w / per < j->min_nodes || w / per > most)) {
             diagnostics_add(d, e->world_sizes_place,
                             "world_sizes: %d can never be: %d to %d nodes with %d worker%s each "

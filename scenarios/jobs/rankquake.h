@@ -44,6 +44,12 @@
  * has in the data set, in as many messages as it takes; epochs count from 0, and of is how many
  * different samples an epoch trains on all ranks together.
  *
+ * Every process that is given RANK and WORLD_SIZE is a worker, also one that a worker has started. The
+ * harness reads them when a process connects, from what its program was started with. What a
+ * process has set since (a fork, then setenv) it cannot see; so rankquake_open says it, and
+ * rankquake_rank for ranks that know themselves by arguments:
+ *     {"kind":"rank","env":{"RANK":"1","WORLD_SIZE":"2",..}}
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef RANKQUAKE_H
 #define RANKQUAKE_H
@@ -255,16 +261,6 @@ static inline int rankquake_open_at(struct rankquake *q, const char *path) {
     return 1;
 }
 
-/* Connects as RANKQUAKE_EVENTS says. Returns 1, 0 without that variable, or a negative errno; in
- * the last two cases q is silent and every call below does nothing. */
-static inline int rankquake_open(struct rankquake *q) {
-    const char *path = getenv("RANKQUAKE_EVENTS");
-    memset(q, 0, sizeof(*q));
-    q->fd = -1;
-    q->pid = getpid();
-    return path && *path ? rankquake_open_at(q, path) : 0;
-}
-
 /* True when an event would go somewhere: worth preparing its fields. */
 static inline int rankquake_listening(const struct rankquake *q) {
     return q->fd >= 0;
@@ -442,6 +438,86 @@ static inline char *rankquake_quote(char *dst, size_t size, const char *s) {
     if (size)
         dst[n] = 0;
     return dst;
+}
+
+/* ---- who this process is ---- */
+
+/* Whether the program was started with it in its environment, where the harness sees it. */
+static inline int rankquake_was_given_(const char *name, const char *value) {
+    FILE *f = fopen("/proc/self/environ", "r");
+    char *entry = NULL;
+    size_t room = 0, n = strlen(name);
+    int given = 0;
+    while (f && !given && getdelim(&entry, &room, 0, f) > 0)
+        given = strncmp(entry, name, n) == 0 && entry[n] == '=' && strcmp(entry + n + 1, value) == 0;
+    free(entry);
+    if (f)
+        fclose(f);
+    return given || !f;
+}
+
+static inline char *rankquake_put_variable_(char *p, const char *end, const char *name,
+                                            const char *value) {
+    char quoted[256];
+    if (!value || !*value || end - p < (long)(sizeof(quoted) + strlen(name) + 8))
+        return p;
+    rankquake_quote(quoted, sizeof(quoted), value);
+    p = rankquake_put_(rankquake_put_(rankquake_put_(p, ",\""), name), "\":\"");
+    return rankquake_put_(rankquake_put_(p, quoted), "\"");
+}
+
+/* Says which rank this process is, for a job that starts its ranks itself and tells them so by
+ * arguments: only a process of which this is known can be the target `rank K`. From the environment
+ * rankquake_open tells it by itself; what that has of a worker besides is told, too. Before any
+ * other event. */
+static inline int rankquake_rank(struct rankquake *q, int rank, int world_size) {
+    static const char *const others[] = {"LOCAL_RANK",
+                                         "LOCAL_WORLD_SIZE",
+                                         "GROUP_RANK",
+                                         "GROUP_WORLD_SIZE",
+                                         "ROLE_RANK",
+                                         "ROLE_WORLD_SIZE",
+                                         "ROLE_NAME",
+                                         "MASTER_ADDR",
+                                         "MASTER_PORT",
+                                         "TORCHELASTIC_RESTART_COUNT",
+                                         "TORCHELASTIC_MAX_RESTARTS",
+                                         "TORCHELASTIC_RUN_ID"};
+    char fields[RANKQUAKE_MESSAGE_MAX], *p = fields;
+    const char *end = fields + sizeof(fields) - 256;
+    size_t i;
+    if (q->fd < 0)
+        return -1;
+    p = rankquake_put_u64_(rankquake_put_(p, "\"env\":{\"RANK\":\""), (uint64_t)rank);
+    p = rankquake_put_u64_(rankquake_put_(p, "\",\"WORLD_SIZE\":\""), (uint64_t)world_size);
+    p = rankquake_put_(p, "\"");
+    for (i = 0; i < sizeof(others) / sizeof(*others); i++)
+        p = rankquake_put_variable_(p, end, others[i], getenv(others[i]));
+    *p++ = '}';
+    return rankquake_send_(q, "rank", 0, fields, (size_t)(p - fields));
+}
+
+/* A rank that a job has made by fork and named by setenv: nobody sees that from outside. */
+static inline void rankquake_tell_rank_(struct rankquake *q) {
+    const char *rank = getenv("RANK"), *world = getenv("WORLD_SIZE");
+    if (rank && world && *rank && *world &&
+        !(rankquake_was_given_("RANK", rank) && rankquake_was_given_("WORLD_SIZE", world)))
+        rankquake_rank(q, atoi(rank), atoi(world));
+}
+
+/* Connects as RANKQUAKE_EVENTS says. Returns 1, 0 without that variable, or a negative errno; in
+ * the last two cases q is silent and every call below does nothing. */
+static inline int rankquake_open(struct rankquake *q) {
+    const char *path = getenv("RANKQUAKE_EVENTS");
+    int r = 0;
+    memset(q, 0, sizeof(*q));
+    q->fd = -1;
+    q->pid = getpid();
+    if (path && *path)
+        r = rankquake_open_at(q, path);
+    if (r > 0)
+        rankquake_tell_rank_(q);
+    return r;
 }
 
 /* A JSON number whatever the locale's decimal point is; null for what JSON cannot say. Nine

@@ -29,6 +29,9 @@ import struct
 KINDS = ("ready", "first-collective", "step", "checkpoint-begin", "checkpoint-write", "checkpoint-commit",
          "resume", "exit-barrier", "done", "region", "other", "worker-start", "exec-failed", "launcher", "samples")
 _ASKS = {"weights": 30, "samples": 31}  # bits of the page's kinds that are no events
+_PLACE = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK",
+          "ROLE_WORLD_SIZE", "ROLE_NAME", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT",
+          "TORCHELASTIC_MAX_RESTARTS", "TORCHELASTIC_RUN_ID")
 _PAGE = struct.Struct("=IIQQ")  # version, kinds, next_step, armed_seq
 _MESSAGE_MAX = 4096
 _IDS_A_MESSAGE = 160  # of samples: numbers of up to 20 digits fit
@@ -60,7 +63,9 @@ def digest(state):
 class Client:
     """Also a context manager: `with rankquake.Client() as rq`."""
 
-    def __init__(self, path=None):
+    def __init__(self, path=None, rank=None, world_size=None):
+        """rank and world_size: of a rank that its job has started itself and told so by arguments, as
+        torch.multiprocessing.spawn does. From the environment, also one that was set since, they are told anyway."""
         self._socket = self._page = None
         self._pid, self._seq, self._lost = os.getpid(), 0, 0
         path = path or os.environ.get("RANKQUAKE_EVENTS")
@@ -69,6 +74,7 @@ class Client:
                 self._open(path)
             except (OSError, ValueError, struct.error):
                 self.close()
+            self._tell_rank(rank, world_size)
 
     def _open(self, path):
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
@@ -102,6 +108,20 @@ class Client:
         if self._socket:
             self._socket.close()
         self._socket = self._page = None
+
+    def _tell_rank(self, rank, world_size):
+        told = {name: os.environ[name] for name in _PLACE if os.environ.get(name)}
+        if rank is not None and world_size is not None:
+            told.update(RANK=str(int(rank)), WORLD_SIZE=str(int(world_size)))
+        if "RANK" not in told or "WORLD_SIZE" not in told or not self._socket:
+            return
+        try:
+            with open("/proc/self/environ", "rb") as environ:
+                given = environ.read().split(b"\0")
+        except OSError:
+            return
+        if any(f"{name}={told[name]}".encode() not in given for name in ("RANK", "WORLD_SIZE")):
+            self.event("rank", env=told)
 
     @property
     def listening(self):

@@ -3,18 +3,21 @@
 
 static bool judge_round(const struct trial *t, struct finding *f, const struct round *r) {
     const struct job_spec *job = &t->scenario->job;
-    int min = job->min_nodes * job->workers_per_node, max = job->max_nodes * job->workers_per_node;
+    int per = job_ranks_per_node(job), min = job->min_nodes * per, max = job->max_nodes * per;
     int nodes = round_nodes(r);
     if (r->world_size >= min && r->world_size <= max &&
-        (!r->complete || r->world_size == nodes * job->workers_per_node))
+        (!r->complete || r->world_size == nodes * per))
         return true;
     const char *expected =
         finding_expected(f, "%d to %d nodes with %d worker%s each", job->min_nodes, job->max_nodes,
-                         job->workers_per_node, job->workers_per_node == 1 ? "" : "s");
+                         per, per == 1 ? "" : "s");
     finding_prove(f, r->workers[0]->start_seq);
     return finding_fail(f, "Bounds: a round has between min and max nodes.", expected,
-                        "round %d has WORLD_SIZE %d, on %d node%s", r->number, r->world_size, nodes,
-                        nodes == 1 ? "" : "s");
+                        "round %d has WORLD_SIZE %d, on %d node%s%s", r->number, r->world_size,
+                        nodes, nodes == 1 ? "" : "s",
+                        r->workers[0]->spawned && job->spawns <= 1
+                            ? " (the job has started them itself: say job.spawns)"
+                            : "");
 }
 
 static bool judge(const struct trial *t, struct finding *f) {

@@ -148,7 +148,8 @@ static bool judge_round(struct finding *f, const struct overlap *o, const struct
     return judge_groups(f, r) && judge_roles(f, r);
 }
 
-/* Of a template's workers nothing more is asked than a place in the group. */
+/* Of a template's workers, and of ranks that the job has started itself, nothing more is asked than a
+ * place in the group. */
 static bool judge_places(struct finding *f, const struct overlap *o, const struct round *r) {
     for (size_t i = 0; i < r->n; i++) {
         const struct worker *w = r->workers[i];
@@ -167,8 +168,9 @@ static bool judge(const struct trial *t, struct finding *f) {
         return false;
     overlap_init(&o, t->arena, t->rounds);
     for (size_t i = 0; i < t->rounds->n && well; i++)
-        well = check_template(t) ? judge_places(f, &o, t->rounds->v[i])
-                                 : judge_round(f, &o, t->rounds->v[i]);
+        well = check_template(t) || t->rounds->v[i]->workers[0]->spawned
+                   ? judge_places(f, &o, t->rounds->v[i])
+                   : judge_round(f, &o, t->rounds->v[i]);
     return well && finding_pass(f, "%zu workers in %zu round%s, each with a rank of its own",
                                 t->rounds->workers_n, t->rounds->n, t->rounds->n == 1 ? "" : "s");
 }
