@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char MARKS[] = "rankrun", END[] = "rankrun_end";
+static const char MARKS[] = "rankrun", NODES[] = "rankrun_nodes", END[] = "rankrun_end";
 
 static enum document_status status_of(const char *s) {
     static const char *const names[] = {"setup", "joinable", "frozen", "final", "closed"};
@@ -58,23 +58,31 @@ void document_fini(struct document *d) {
 
 static bool replaced(const struct document_edit *e, const char *key) {
     return (e->status && str_eq(key, "status")) ||
-           (e->add_rank >= 0 && (str_eq(key, "participants") || str_eq(key, MARKS))) ||
+           (e->add_rank >= 0 && (str_eq(key, "participants") || str_eq(key, MARKS) ||
+                                 (e->node && str_eq(key, NODES)))) ||
            ((e->begin_keep_alives || e->add_keep_alive) && str_eq(key, "keep_alives")) ||
            (e->waiting >= 0 && str_eq(key, "num_workers_waiting")) || (e->end && str_eq(key, END));
 }
 
+static void write_mark(struct json_writer *w, const struct document *d, const char *key, int rank,
+                       const char *text) {
+    char name[16];
+    snprintf(name, sizeof(name), "%d", rank);
+    json_object(w, key);
+    json_each(m, json_get(d->top, key)) json_put_tree(w, m->key, m);
+    json_put_string(w, name, text);
+    json_end_object(w);
+}
+
 static void write_participants(struct json_writer *w, const struct document *d,
                                const struct document_edit *e) {
-    char rank[16];
     json_array(w, "participants");
     json_each(p, json_get(d->top, "participants")) json_put_tree(w, NULL, p);
     json_put_i64(w, NULL, e->add_rank);
     json_end_array(w);
-    json_object(w, MARKS);
-    json_each(m, json_get(d->top, MARKS)) json_put_tree(w, m->key, m);
-    snprintf(rank, sizeof(rank), "%d", e->add_rank);
-    json_put_string(w, rank, e->uid);
-    json_end_object(w);
+    write_mark(w, d, MARKS, e->add_rank, e->uid);
+    if (e->node)
+        write_mark(w, d, NODES, e->add_rank, e->node);
 }
 
 static void write_keep_alives(struct json_writer *w, const struct document *d,
@@ -111,6 +119,12 @@ int document_rank(const struct document *d, const char *uid) {
               json_get(d->top, MARKS)) if (str_eq(json_string(m, ""), uid) &&
                                            str_to_i64(m->key, 0, d->n - 1, &rank)) return (int)rank;
     return -1;
+}
+
+const char *document_node(const struct document *d, int rank) {
+    char name[16];
+    snprintf(name, sizeof(name), "%d", rank);
+    return json_get_string(json_get(d->top, NODES), name, "");
 }
 
 bool document_any_keep_alive(const struct document *d, bool (*fn)(void *arg, const char *key),

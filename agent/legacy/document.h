@@ -3,8 +3,9 @@
  * A JSON object: "status", from joinable on "version" (a number as a string) and "participants"
  * ([0, 1, ...]), from frozen on "keep_alives" (whole keys, in the order of confirmation), in final
  * "num_workers_waiting". Of ours are "rankrun", an object that gives for the participants that are
- * rankrun agents who they are, and "rankrun_end" of a closed one: how the job ended. What is not
- * known here is passed on, as torchrun does. */
+ * rankrun agents who they are, "rankrun_nodes" likewise what their nodes are called, and
+ * "rankrun_end" of a closed one: how the job ended. What is not known here is passed on, as torchrun
+ * does. */
 #pragma once
 
 #include "base/arena.h"
@@ -42,6 +43,7 @@ struct document_edit {
     const char *status; /* NULL: as it is */
     int add_rank;       /* to the participants, as uid; -1: none */
     const char *uid;
+    const char *node; /* what its node is called; NULL: not said */
     bool begin_keep_alives;
     const char *add_keep_alive; /* NULL: none */
     int waiting;                /* -1: as it is */
@@ -53,6 +55,8 @@ void document_read(struct document *d, const char *text, int64_t modified);
 void document_write(const struct document *d, const struct document_edit *e, struct buf *out);
 void document_fini(struct document *d);
 
+/* What that participant's node is called; "" when it does not say. */
+const char *document_node(const struct document *d, int rank);
 /* Which participant uid is; -1: none. */
 int document_rank(const struct document *d, const char *uid);
 bool document_has_keep_alive(const struct document *d, const char *key);

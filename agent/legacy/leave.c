@@ -35,6 +35,8 @@ static void legacy_leave_exit(struct legacy *l) {
     } else if (l->part == PART_LEFT) {
         legacy_exit(l, 128 + l->signo, NULL, "left run \"%s\" on signal %d before the outcome", id,
                     l->signo);
+    } else if (l->part == PART_LOST) {
+        legacy_exit(l, 1, NULL, "run \"%s\" failed: %s", id, gang_end(l, l->round.lost_node));
     } else {
         int max = l->config.max_restarts;
         const char *spent = l->spent < max ? "; others had ended the run already"
@@ -47,7 +49,10 @@ static void legacy_leave_exit(struct legacy *l) {
 
 static bool close_run(struct legacy *l) {
     struct document_edit e = {.status = "closed", .add_rank = -1, .waiting = -1};
-    e.end = l->part == PART_FAILED ? failure_text(&l->arena, &l->group.failure) : "";
+    e.end = l->part == PART_FAILED ? failure_text(&l->arena, &l->group.failure)
+            : l->part == PART_LOST ? gang_end(l, l->round.lost_node)
+            : l->part == PART_LEFT ? gang_end(l, l->config.node)
+                                   : "";
     if (l->doc.status == DOCUMENT_ABSENT || l->doc.status == DOCUMENT_CLOSED)
         return false;
     flow_edit(l, &e, 0);
@@ -75,6 +80,12 @@ static bool say_left(struct legacy *l) {
     return true;
 }
 
+/* Who leaves a round that is not over takes a gang with it. */
+static bool breaks_gang(const struct legacy *l) {
+    return l->config.on_node_loss == NODE_LOSS_GANG && l->round.version &&
+           l->doc.version == l->round.version && l->doc.status == DOCUMENT_FINAL;
+}
+
 void legacy_leave_advance(struct legacy *l) {
     legacy_wake_at(l, l->part_ns);
     if (l->now.monotonic_ns >= l->part_ns) {
@@ -85,7 +96,8 @@ void legacy_leave_advance(struct legacy *l) {
         return;
     /* Torchrun's agents that are done wait for every member's word, even for one that has failed.
      */
-    bool more = l->part == PART_LEFT ? say_left(l) : barrier_finish(l) || close_run(l);
+    bool goes_on = l->part == PART_LEFT && !breaks_gang(l);
+    bool more = goes_on ? say_left(l) : barrier_finish(l) || close_run(l);
     if (!more)
         legacy_leave_exit(l);
 }

@@ -135,6 +135,8 @@ static void advance(struct legacy *l) {
     run_advance(l);
     if (l->stage == STAGE_OPEN)
         legacy_init_advance(l);
+    if (l->stage == STAGE_MEET && l->round.lost && l->doc.status != DOCUMENT_CLOSED)
+        legacy_leave_begin(l, PART_LOST);
     if (l->stage == STAGE_MEET)
         legacy_join_advance(l);
     if (l->stage == STAGE_ROUND && !l->over)

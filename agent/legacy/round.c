@@ -8,6 +8,7 @@
 void round_begin(struct legacy *l, int rank) {
     l->stage = STAGE_ROUND;
     l->round = (struct legacy_round){.version = l->doc.version, .rank = rank, .n = l->doc.n};
+    l->round.pure = document_is_pure(&l->doc);
     l->group = (struct legacy_group){0};
     l->told_spare = false;
     legacy_claim(l, CLAIM_RUN, l->round.version);
@@ -36,6 +37,8 @@ static const char *disturbance(struct legacy *l, int64_t *ret_grace_ns) {
         *ret_grace_ns = l->config.stop_timeout_ns;
         return "others have begun anew";
     }
+    if (l->round.lost)
+        return "a node was lost";
     if (d->waiting > 0)
         return "nodes wait to be taken in";
     return waiting_missing(l) ? "a node was lost" : NULL;
@@ -113,6 +116,7 @@ static void barrier(struct legacy *l, const char *why) {
 void round_advance(struct legacy *l) {
     struct legacy_group *g = &l->group;
     int64_t grace_ns;
+    gang_look(l);
     const char *why = disturbance(l, &grace_ns);
     if (g->state != GROUP_IDLE) {
         group_watch(l, why, grace_ns);
@@ -122,6 +126,8 @@ void round_advance(struct legacy *l) {
         legacy_leave_begin(l, PART_LEFT);
     else if (why && l->doc.status == DOCUMENT_CLOSED)
         legacy_leave_closed(l);
+    else if (l->round.lost)
+        legacy_leave_begin(l, PART_LOST);
     else if (g->failed)
         round_failed(l);
     else if (g->ok)

@@ -85,9 +85,13 @@ struct legacy_round {
     bool told_barrier;
     bool newer; /* a torch from 2.4 on is in it, which has other keys for ranks and barrier */
     bool added; /* to the number of its exit barrier */
+    bool pure;  /* all its members are rankrun agents */
+    bool lost;  /* one of them is, and the job is a gang */
+    char lost_node[NAME_SIZE];
 };
 
-enum part_why { PART_DONE, PART_FAILED, PART_LEFT };
+/* LOST: a member of a gang is. */
+enum part_why { PART_DONE, PART_FAILED, PART_LEFT, PART_LOST };
 
 struct legacy {
     struct rendezvous_config config;
@@ -188,6 +192,11 @@ const char *exchange_get(struct legacy *l,
 void exchange_put(struct legacy *l, const char *key, const char *value);
 /* Makes it the number that comes after the one that is known; FLOW_ADD. */
 void exchange_add(struct legacy *l, const char *key, int64_t value);
+
+/* gang.c: with --on-node-loss gang a run ends with the first of its nodes. */
+void gang_look(struct legacy *l);
+void gang_expired(struct legacy *l, const char *key);
+const char *gang_end(struct legacy *l, const char *node);
 
 /* barrier.c: all are done; own word, and what torchrun's rank 0 waits for behind it: true when
  * something was asked for. */

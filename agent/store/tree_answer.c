@@ -47,6 +47,8 @@ static void take_done(struct arena *a, const struct json *top, enum tree_verb ve
         return;
     struct tree_node *nodes = arena_array(a, struct tree_node, count_nodes(node));
     take_nodes(node, nodes, &n);
+    if (verb == TREE_WAIT && str_eq(action, "expire"))
+        nodes[0].value = action;
     if (verb == TREE_WAIT)
         nodes[0].gone = str_eq(action, "delete") || str_eq(action, "expire") ||
                         str_eq(action, "compareAndDelete");

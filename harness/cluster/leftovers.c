@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/sys/file.h"
+#include "base/sys/shared_memory.h"
 #include "harness/cluster/cgroups.h"
 #include "harness/cluster/metadata.h"
 #include "harness/cluster/sockets.h"
@@ -51,6 +52,15 @@ static void put_ports(struct json_writer *w, const struct leftovers *l) {
     json_end_array(w);
 }
 
+/* By which who had one is found; "" of what is no file. */
+static void put_shm_ids(struct json_writer *w, char *const *shm) {
+    char id[64];
+    json_array(w, "shm_ids");
+    for (; shm && *shm; shm++)
+        json_put_string(w, NULL, shared_memory_id(*shm, id, sizeof(id)));
+    json_end_array(w);
+}
+
 void leftovers_put(struct json_writer *w, const struct leftovers *l) {
     json_object(w, "found");
     json_array(w, "processes");
@@ -59,6 +69,7 @@ void leftovers_put(struct json_writer *w, const struct leftovers *l) {
     json_end_array(w);
     put_ports(w, l);
     json_put_strings(w, "shm", (const char *const *)l->shm);
+    put_shm_ids(w, l->shm);
     json_array(w, "cgroups");
     cgroups_put_of(w, l->pids, l->pids_n);
     json_end_array(w);

@@ -96,7 +96,7 @@ struct leftovers {
     void *arg;
     char **shm; /* paths and names, NULL-ended */
 };
-/* Appends {processes:[{pid,name}], ports:[n..], shm:[path..], cgroups:[path..]} as the member
+/* Appends {processes:[{pid,name}], ports:[n..], shm:[path..], shm_ids:[id..], cgroups:[path..]} as the member
  * `found` of w; ports are those of listening TCP sockets, cgroups those that a process has gone
  * into. */
 void leftovers_put(struct json_writer *w, const struct leftovers *l);

@@ -1,11 +1,10 @@
 #include "harness/cluster/shm_watch.h"
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/sys/file.h"
 #include "base/sys/process.h"
+#include "base/sys/shared_memory.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SHM "/dev/shm/"
-
-enum { MAPS_MAX = 64 << 20 };
-
 struct shm_watch_kept {
-    char path[sizeof(SHM) + 256];
+    char path[sizeof(SHARED_MEMORY) + 256];
     ino_t inode;
 };
 
@@ -29,43 +24,26 @@ static struct {
 
 int shm_watch_open(void) {
     int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (fd >= 0 && inotify_add_watch(fd, SHM, IN_CREATE | IN_MOVED_TO) >= 0)
+    if (fd >= 0 && inotify_add_watch(fd, SHARED_MEMORY, IN_CREATE | IN_MOVED_TO) >= 0)
         return fd;
     file_close(&fd);
     return -1;
 }
 
-static bool has_open(pid_t pid, const char *path) {
-    char dir[64], name[340], link[sizeof(SHM) + 260];
-    bool has = false;
-    snprintf(dir, sizeof(dir), "/proc/%d/fd", (int)pid);
-    FILE_CLOSE_DIR DIR *d = opendir(dir);
-    for (struct dirent *e; d && !has && (e = readdir(d));) {
-        snprintf(name, sizeof(name), "%s/%s", dir, e->d_name);
-        ssize_t n = readlink(name, link, sizeof(link) - 1);
-        link[n > 0 ? n : 0] = '\0';
-        has = strcmp(link, path) == 0;
-    }
-    return has;
-}
-
-static bool has_mapped(pid_t pid, const char *path) {
-    char file[64];
-    BUF_FINI struct buf maps = {0};
-    bool has = false;
-    snprintf(file, sizeof(file), "/proc/%d/maps", (int)pid);
-    if (file_read(file, MAPS_MAX, &maps, NULL) == 0)
-        for (const char *at = buf_str(&maps); !has && (at = strstr(at, path)); at += strlen(path))
-            has = at[strlen(path)] == '\n';
-    return has;
+static bool holds(pid_t pid, const char *id) {
+    TEXTS_FINI struct texts held = {0};
+    shared_memory_held(pid, &held);
+    return texts_has(&held, id);
 }
 
 static bool is_ours(const char *path) {
     pid_t *pids;
     size_t n = process_list_descendants(getpid(), &pids);
+    char id[64];
     bool ours = false;
+    shared_memory_id(path, id, sizeof(id));
     for (size_t i = 0; i < n && !ours; i++)
-        ours = has_open(pids[i], path) || has_mapped(pids[i], path);
+        ours = holds(pids[i], id);
     free(pids);
     return ours;
 }
@@ -73,7 +51,7 @@ static bool is_ours(const char *path) {
 static void keep(const char *name) {
     struct shm_watch_kept k;
     struct stat st;
-    snprintf(k.path, sizeof(k.path), SHM "%.255s", name);
+    snprintf(k.path, sizeof(k.path), SHARED_MEMORY "%.255s", name);
     if (lstat(k.path, &st) != 0 || st.st_uid != geteuid() || !is_ours(k.path))
         return;
     k.inode = st.st_ino;

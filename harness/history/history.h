@@ -69,7 +69,10 @@
  *             disk-call {node, pid, verdict: failed|slowed|stuck, path, op, error, by: calls}   a fault
  *             on a disk has struck this call, one of its first
  *             fault-evidence {id, n, what}   leftovers {node, processes:[{pid,name}], ports:[n..],
- *             shm:[path..], cgroups:[path..]}   counted inside the node after its agent ended
+ *             shm:[path..], shm_ids:[id..], cgroups:[path..]}   counted inside the node after its agent
+ *             ended; shm_ids: of shm, as shared-memory has them
+ *             shared-memory {node, pid, id, n, held:[id..]}   what that process and those that it had
+ *             started had of /dev/shm when that fault was about to end them
  *             given {node, pid, env:{NAME: mark}, cwd, fds:[[number, what]..], umask, blocked:
  *             [signal..], ignored:[signal..], limits:{name: [soft, hard]}, nice, policy,
  *             oom_score_adj, cgroup, leads_group, leads_session, terminal | error}   what the worker

@@ -5,9 +5,12 @@
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
+#include "base/sys/process.h"
+#include "base/sys/shared_memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -260,7 +263,28 @@ static void inject(struct run_entry *a, struct bound *b) {
         entry_answered(a, b, r < 0 ? err.msg : NULL);
 }
 
+/* Nobody can ask them afterwards. What is gone with its node needs no owner. */
+static void record_shared_memory(struct run_entry *a, const struct bound *b) {
+    TEXTS_FINI struct texts held = {0};
+    pid_t *below;
+    size_t n = process_list_descendants(b->target.pid, &below);
+    shared_memory_held(b->target.pid, &held);
+    for (size_t i = 0; i < n; i++)
+        shared_memory_held(below[i], &held);
+    free(below);
+    if (!held.n)
+        return;
+    struct json_writer *w = entry_record(a, SOURCE_KERNEL, "shared-memory");
+    json_put_string(w, "node", node_plan(b->node)->name);
+    json_put_i64(w, "pid", b->target.pid);
+    json_put_strings(w, "held", texts_list(&held));
+    engine_recorded(a->owner->engine);
+}
+
 void entry_inject(struct run_entry *a) {
+    for (size_t i = 0; i < a->bound_n; i++)
+        if (a->course.effects & (EFFECT_ENDS_WORKER | EFFECT_ENDS_AGENT) && a->bound[i].target.pid > 0)
+            record_shared_memory(a, &a->bound[i]);
     for (size_t i = 0; i < a->bound_n; i++)
         inject(a, &a->bound[i]);
 }

@@ -55,6 +55,7 @@ struct fleet {
     uint64_t lives, seed;
     int min, max, max_restarts, port;
     double lose;
+    bool gang;
     char wrong[512];
 };
 
@@ -417,6 +418,10 @@ struct fleet *fleet_free(struct fleet *f) {
     return NULL;
 }
 
+void fleet_gang(struct fleet *f) {
+    f->gang = true;
+}
+
 void fleet_start(struct fleet *f, int i) {
     struct member *m = &f->members[i];
     struct err err;
@@ -430,6 +435,7 @@ void fleet_start(struct fleet *f, int i) {
         .slots = 1 + i % 2,
         .min = f->min,
         .max = f->max,
+        .on_node_loss = f->gang ? NODE_LOSS_GANG : NODE_LOSS_REPLACE,
         .max_restarts = f->max_restarts,
         .attempt = "",
         .last_call_ns = 2 * S,

@@ -34,6 +34,7 @@ const char *fleet_wrong(const struct fleet *f);
 void fleet_run(struct fleet *f, int64_t ns); /* for so long */
 /* Instead of a wait status: not a worker ends but the guard, killed or by its timer. */
 enum { FLEET_GUARD_KILLED = -1, FLEET_GUARD_DUE = -2 };
+void fleet_gang(struct fleet *f); /* those that start from now on end with the first that is lost */
 void fleet_start(struct fleet *f, int i);
 void fleet_crash(struct fleet *f, int i); /* with its workers */
 void fleet_signal(struct fleet *f, int i, int signo);

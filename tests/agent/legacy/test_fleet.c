@@ -135,6 +135,70 @@ static void test_a_dead_node_is_given_up_when_its_key_has_expired(void **state) 
     assert_round(5, 2);
 }
 
+static void begin_gang(int n, int min, int max, int max_restarts) {
+    f = fleet_new(1, min, max, max_restarts);
+    fleet_gang(f);
+    for (int i = 0; i < n; i++)
+        fleet_start(f, i);
+    fleet_run(f, 4 * S);
+    assert_round((1u << n) - 1, 1);
+}
+
+static void assert_gang_ended(int lost, int n) {
+    assert_round(0, 0);
+    for (int i = 0; i < n; i++) {
+        if (i == lost)
+            continue;
+        assert_int_equal(fleet_agent(f, i)->exit_code, 1);
+        assert_non_null(strstr(fleet_agent(f, i)->exit_text, "was lost or left, and --on-node-loss=gang"));
+    }
+}
+
+static void test_a_gang_ends_with_the_node_that_is_lost(void **state) {
+    (void)state;
+    begin_gang(3, 1, 3, 3);
+    fleet_crash(f, 1);
+    fleet_run(f, 15 * S);
+    assert_gang_ended(1, 3);
+    fleet_start(f, 3); /* whoever comes later is told */
+    fleet_run(f, 2 * S);
+    assert_int_equal(fleet_agent(f, 3)->exit_code, 1);
+    assert_non_null(strstr(fleet_agent(f, 3)->exit_text, "was lost or left"));
+}
+
+/* Its peers' workers feel it at once, and all are about to begin anew when its key expires. */
+static void test_a_gang_ends_with_a_node_whose_loss_the_workers_felt_first(void **state) {
+    (void)state;
+    begin_gang(3, 1, 3, 3);
+    fleet_crash(f, 1);
+    fleet_exit(f, 0, 1 << 8);
+    fleet_exit(f, 2, 1 << 8);
+    fleet_run(f, 15 * S);
+    assert_gang_ended(1, 3);
+}
+
+static void test_a_gang_ends_with_a_node_that_leaves(void **state) {
+    (void)state;
+    begin_gang(2, 1, 2, 3);
+    fleet_signal(f, 1, SIGTERM);
+    fleet_run(f, 5 * S);
+    assert_int_equal(fleet_agent(f, 1)->exit_code, 128 + SIGTERM);
+    assert_gang_ended(1, 2);
+}
+
+static void test_a_gang_restarts_after_a_worker_and_takes_in_newcomers(void **state) {
+    (void)state;
+    begin_gang(2, 1, 3, 3);
+    fleet_exit(f, 1, SIGKILL);
+    fleet_run(f, 6 * S);
+    assert_round(3, 2);
+    fleet_start(f, 2);
+    fleet_run(f, 6 * S);
+    assert_round(7, 3);
+    fleet_run(f, 60 * S);
+    assert_round(7, 3);
+}
+
 static void test_a_node_that_comes_late_is_taken_in(void **state) {
     (void)state;
     begin(2, 2, 3, 0);
@@ -373,6 +437,11 @@ int main(void) {
         cmocka_unit_test_teardown(
             test_a_guard_that_is_killed_is_charged_and_one_whose_time_is_up_is_not, end),
         cmocka_unit_test_teardown(test_a_dead_node_is_given_up_when_its_key_has_expired, end),
+        cmocka_unit_test_teardown(test_a_gang_ends_with_the_node_that_is_lost, end),
+        cmocka_unit_test_teardown(
+            test_a_gang_ends_with_a_node_whose_loss_the_workers_felt_first, end),
+        cmocka_unit_test_teardown(test_a_gang_ends_with_a_node_that_leaves, end),
+        cmocka_unit_test_teardown(test_a_gang_restarts_after_a_worker_and_takes_in_newcomers, end),
         cmocka_unit_test_teardown(test_a_node_that_comes_late_is_taken_in, end),
         cmocka_unit_test_teardown(test_a_spare_disturbs_nobody_and_takes_the_place_of_who_leaves,
                                   end),

@@ -194,7 +194,7 @@ int64_t tree_model_expire(struct tree_model *m, int64_t now_ns) {
             continue;
         }
         m->index++;
-        note(m, n->key, "", false, true);
+        note(m, n->key, "expire", false, true);
         drop(m, i);
     }
     return next_ns;

@@ -337,6 +337,98 @@ static int expected_round(const struct rounds *rs, int rank, const char *port, c
     return (int)rs->n + 1;
 }
 
+/* A rank that the worker with that pid has started, or one of its own below another. */
+static void start_below(struct story *s, int pid, const char *rank, const char *world,
+                        const char *restarts, int below) {
+    struct json_writer *w = history_begin(&s->h, ++s->t, SOURCE_PROBE, "worker-start");
+    json_put_string(w, "node", "n0");
+    json_put_i64(w, "pid", pid);
+    json_object(w, "env");
+    json_put_string(w, "RANK", rank);
+    json_put_string(w, "LOCAL_RANK", "0");
+    json_put_string(w, "LOCAL_WORLD_SIZE", "1");
+    json_put_string(w, "WORLD_SIZE", world);
+    json_put_string(w, "MASTER_PORT", "29500");
+    json_put_string(w, "TORCHELASTIC_RESTART_COUNT", restarts);
+    json_end_object(w);
+    json_put_i64(w, "below", below);
+    history_end(&s->h);
+}
+
+static void test_who_starts_ranks_is_their_host_and_in_no_round(void **state) {
+    (void)state;
+    struct story s = {0};
+    struct rounds rs;
+    start_below(&s, 10, "0", "1", "0", 0);
+    start_below(&s, 21, "1", "2", "0", 10);
+    start_below(&s, 20, "0", "2", "0", 10);
+    say(&s, SOURCE_JOB, 20, "step", "step", 1);
+    say(&s, SOURCE_KERNEL, 20, "worker-exit", "signal", 9);
+    start_below(&s, 11, "0", "1", "1", 0); /* the launcher starts it again */
+    start_below(&s, 30, "0", "2", "1", 11);
+    start_below(&s, 31, "1", "2", "1", 11);
+    rounds_load(&rs, true, &s.h);
+    assert_int_equal(rs.n, 2);
+    assert_int_equal(rs.workers_n, 4);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(rs.v[i]->number, i + 1);
+        assert_true(rs.v[i]->complete);
+        assert_int_equal(rs.v[i]->world_size, 2);
+        assert_int_equal(round_rank(rs.v[i], 0)->round, i + 1);
+        assert_true(round_rank(rs.v[i], 0)->spawned);
+    }
+    for (size_t i = 0; i < rs.workers_n; i++)
+        assert_int_equal(rs.workers[i]->index, i);
+    assert_int_equal(rounds_worker(&rs, 20)->exit_signal, 9);
+    assert_null(rounds_worker(&rs, 10));
+    assert_null(rounds_worker_at(&rs, 11, s.t));
+    /* what its host has, too, says nothing of a rank's place on the node */
+    assert_int_equal(round_rank(rs.v[0], 1)->local_rank + round_rank(rs.v[0], 0)->local_rank, 1);
+    rounds_fini(&rs);
+    history_fini(&s.h);
+}
+
+static void test_of_two_hosts_the_round_goes_with_the_second(void **state) {
+    (void)state;
+    struct story s = {0};
+    struct rounds rs;
+    start(&s, 10, "0", "2", "1", "0");
+    start(&s, 11, "1", "2", "1", "0");
+    start_below(&s, 20, "0", "4", "0", 10);
+    rounds_load(&rs, true, &s.h);
+    assert_int_equal(rs.n, 2);
+    assert_false(rs.v[0]->complete);
+    rounds_fini(&rs);
+    start_below(&s, 21, "1", "4", "0", 10);
+    start_below(&s, 22, "2", "4", "0", 11);
+    start_below(&s, 23, "3", "4", "0", 11);
+    rounds_load(&rs, true, &s.h);
+    assert_int_equal(rs.n, 1);
+    assert_true(rs.v[0]->complete);
+    for (int rank = 0; rank < 4; rank++)
+        assert_int_equal(round_rank(rs.v[0], rank)->round, 1);
+    rounds_fini(&rs);
+    history_fini(&s.h);
+}
+
+static void test_who_trains_itself_hosts_nobody(void **state) {
+    (void)state;
+    struct story s = {0};
+    struct rounds rs;
+    start(&s, 10, "0", "1", "1", "0");
+    rounds_load(&rs, true, &s.h);
+    assert_true(rounds_may_host(&rs, 10));
+    assert_true(rounds_hosts(&rs, 10, 0, 2));
+    assert_false(rounds_hosts(&rs, 10, 0, 1)); /* the same place: it speaks for it */
+    assert_false(rounds_may_host(&rs, 11));
+    rounds_fini(&rs);
+    say(&s, SOURCE_JOB, 10, "step", "step", 1);
+    rounds_load(&rs, true, &s.h);
+    assert_false(rounds_may_host(&rs, 10));
+    rounds_fini(&rs);
+    history_fini(&s.h);
+}
+
 static unsigned throw(unsigned *dice, unsigned sides) {
     *dice = *dice * 1103515245 + 12345;
     return (*dice >> 16) % sides;
@@ -392,6 +484,9 @@ int main(void) {
         cmocka_unit_test(test_of_a_thousand_workers_each_is_found_by_its_pid),
         cmocka_unit_test(test_a_worker_without_numbers_is_kept_with_none),
         cmocka_unit_test(test_a_round_that_outlives_the_next_is_named),
+        cmocka_unit_test(test_who_starts_ranks_is_their_host_and_in_no_round),
+        cmocka_unit_test(test_of_two_hosts_the_round_goes_with_the_second),
+        cmocka_unit_test(test_who_trains_itself_hosts_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

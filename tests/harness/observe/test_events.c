@@ -2,10 +2,13 @@
  * believes, and who is held. The test itself plays the job; the observer is told that rankprobe is
  * this very program, or that it is not. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+
+#include <sys/wait.h>
 
 #include "base/str.h"
 #include "base/sys/clock.h"
@@ -149,6 +152,100 @@ static void test_a_child_that_speaks_before_the_start_is_read_belongs_to_the_wor
     stage_free(s);
 }
 
+/* The test's parent plays rankprobe and is given RANK 0 of 1; the test is below it. */
+static struct stage *stage_below_a_worker(int *ret_worker) {
+    char probe[64];
+    snprintf(probe, sizeof(probe), "/proc/%d/exe", (int)getppid());
+    struct stage *s = stage_new(probe);
+    *ret_worker = connect_as(s, getppid());
+    int own = s->job;
+    s->job = *ret_worker;
+    say(s, "{\"kind\":\"worker-start\",\"env\":{\"RANK\":\"0\",\"WORLD_SIZE\":\"1\"}}");
+    close(own);
+    s->job = connect_as(s, getpid());
+    return s;
+}
+
+static void test_a_rank_that_says_who_it_is_becomes_a_worker(void **state) {
+    (void)state;
+    int worker;
+    struct stage *s = stage_below_a_worker(&worker);
+    size_t before = s->history.n;
+    const char *text = "{\"kind\":\"rank\",\"env\":{\"RANK\":\"1\",\"WORLD_SIZE\":\"2\"}}";
+    assert_int_equal(send(s->job, text, strlen(text), 0), strlen(text));
+    observer_drain(s->observer);
+    assert_int_equal(s->history.n, before + 2); /* its start and its exec */
+    const struct record *r = s->history.records[before];
+    assert_true(record_is(r, "worker-start"));
+    assert_int_equal(r->pid, getpid());
+    assert_int_equal(json_get_i64(r->fields, "below", 0), getppid());
+    assert_string_equal(json_get_string(r->fields, "by", ""), "job");
+    assert_int_equal(say(s, "{\"kind\":\"step\",\"step\":1}")->pid, getpid());
+    assert_int_equal(s->rounds.n, 1);
+    assert_int_equal(s->rounds.v[0]->world_size, 2);
+    assert_true(observer_worker_pidfd(s->observer, getpid()) >= 0);
+    before = s->history.n; /* said again it is nothing new */
+    assert_int_equal(send(s->job, text, strlen(text), 0), strlen(text));
+    observer_drain(s->observer);
+    assert_int_equal(s->history.n, before);
+    close(worker);
+    stage_free(s);
+}
+
+static void test_a_child_of_the_same_rank_and_no_rank_at_all_are_no_workers(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "{\"kind\":\"rank\",\"env\":{\"RANK\":\"0\",\"WORLD_SIZE\":\"1\"}}",
+        "{\"kind\":\"rank\",\"env\":{\"RANK\":\"2\",\"WORLD_SIZE\":\"2\"}}",
+        "{\"kind\":\"rank\",\"env\":{\"RANK\":\"one\",\"WORLD_SIZE\":\"2\"}}",
+        "{\"kind\":\"rank\"}",
+    };
+    int worker;
+    struct stage *s = stage_below_a_worker(&worker);
+    size_t before = s->history.n;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+        assert_int_equal(send(s->job, texts[i], strlen(texts[i]), 0), strlen(texts[i]));
+    observer_drain(s->observer);
+    assert_int_equal(s->history.n, before);
+    assert_int_equal(say(s, "{\"kind\":\"step\",\"step\":1}")->pid, getppid());
+    close(worker);
+    stage_free(s);
+}
+
+/* What it was started with stands in /proc: the kernel is asked, not the process. */
+static void test_a_child_that_was_given_a_rank_is_a_worker_from_its_first_connection(void **state) {
+    (void)state;
+    int worker, ready[2];
+    struct stage *s = stage_below_a_worker(&worker);
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        char *const env[] = {"RANK=1", "WORLD_SIZE=2", "HOME=/secret", NULL};
+        dup2(ready[1], STDOUT_FILENO);
+        execle("/bin/sh", "sh", "-c", "echo; exec sleep 1000", (char *)NULL, env);
+        _exit(1);
+    }
+    char byte;
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    size_t before = s->history.n;
+    int its = connect_as(s, child);
+    assert_int_equal(s->history.n, before + 2);
+    const struct record *r = s->history.records[before];
+    assert_int_equal(r->pid, child);
+    assert_int_equal(json_get_i64(r->fields, "below", 0), getppid());
+    assert_string_equal(json_get_string(r->fields, "by", ""), "kernel");
+    assert_string_equal(json_get_string(json_get(r->fields, "env"), "RANK", ""), "1");
+    assert_null(json_get(json_get(r->fields, "env"), "HOME"));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    assert_int_equal(rounds_worker(&s->rounds, child)->world_size, 2);
+    close(its);
+    close(worker);
+    close(ready[0]);
+    close(ready[1]);
+    stage_free(s);
+}
+
 static void test_a_job_cannot_name_the_source_node_or_stamp_of_a_record(void **state) {
     (void)state;
     struct stage *s = stage_new("/bin/sh");
@@ -277,6 +374,10 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_an_unknown_kind_and_no_json_at_all_become_other),
         cmocka_unit_test(test_a_job_cannot_speak_for_rankprobe),
         cmocka_unit_test(test_a_child_that_speaks_before_the_start_is_read_belongs_to_the_worker),
+        cmocka_unit_test(test_a_rank_that_says_who_it_is_becomes_a_worker),
+        cmocka_unit_test(test_a_child_of_the_same_rank_and_no_rank_at_all_are_no_workers),
+        cmocka_unit_test(
+            test_a_child_that_was_given_a_rank_is_a_worker_from_its_first_connection),
         cmocka_unit_test(test_a_job_cannot_name_the_source_node_or_stamp_of_a_record),
         cmocka_unit_test(test_an_armed_event_waits_until_it_is_released),
         cmocka_unit_test(test_a_sender_that_several_keep_goes_on_with_the_last),

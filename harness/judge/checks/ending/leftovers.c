@@ -30,7 +30,54 @@ static bool node_went_with_it(const struct history *h, const struct agent_end *a
     return false;
 }
 
-static void describe(char *out, size_t size, const struct record *count) {
+/* Python gives its objects such names, and takes them away when a process of its own ends in order;
+ * who is killed cannot, and its helper that would is ended with it. */
+static bool is_of_python(const char *path) {
+    static const char *const names[] = {"/dev/shm/sem.mp-", "/dev/shm/sem.loky-", "/dev/shm/psm_",
+                                        "/dev/shm/torch_"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (str_starts(path, names[i]))
+            return true;
+    return false;
+}
+
+static bool lists(const struct json *list, const char *text) {
+    json_each(it, list) if (*text && str_eq(json_string(it, ""), text)) return true;
+    return false;
+}
+
+/* Who a fault has ended had it; NULL: nobody that was seen. */
+static const struct record *killed_owner(const struct history *h, const struct record *count,
+                                         const char *id) {
+    history_each(r, h) {
+        if (r->source == SOURCE_KERNEL && record_is(r, "shared-memory") &&
+            str_eq(r->node, count->node) && r->t_ns <= count->t_ns &&
+            lists(record_get(r, "held"), id))
+            return r;
+    }
+    return NULL;
+}
+
+/* The first object that is nobody's any more though nobody was kept from taking it away; of the others
+ * the first and its owner. */
+static const char *first_shm(const struct history *h, const struct record *count,
+                             const char **ret_pardoned, const struct record **ret_owner) {
+    const struct json *id = json_first(record_get(count, "shm_ids"));
+    json_each(it, record_get(count, "shm")) {
+        const char *path = json_string(it, "?");
+        const struct record *owner =
+            is_of_python(path) ? killed_owner(h, count, json_string(id, "")) : NULL;
+        if (!owner)
+            return path;
+        *ret_pardoned = *ret_owner ? *ret_pardoned : path;
+        *ret_owner = *ret_owner ? *ret_owner : owner;
+        id = id ? id->next : NULL;
+    }
+    return NULL;
+}
+
+/* What was left, "" when nothing was. */
+static void describe(char *out, size_t size, const struct record *count, const char *shm) {
     const struct json *processes = record_get(count, "processes"), *first;
     if ((first = json_first(processes))) {
         snprintf(out, size, "%zu process%s (%lld %s)", processes->length,
@@ -38,9 +85,8 @@ static void describe(char *out, size_t size, const struct record *count) {
                  json_get_string(first, "name", "?"));
     } else if ((first = json_first(record_get(count, "ports")))) {
         snprintf(out, size, "port %lld still open", (long long)json_i64(first, 0));
-    } else if ((first = json_first(record_get(count, "shm")))) {
-        const char *name = json_string(first, "?"); /* a path, or it says itself what it is */
-        snprintf(out, size, "%s%s", *name == '/' ? "shared memory " : "", name);
+    } else if (shm) { /* a path, or it says itself what it is */
+        snprintf(out, size, "%s%s", *shm == '/' ? "shared memory " : "", shm);
     } else {
         first = json_first(record_get(count, "cgroups"));
         snprintf(out, size, "%s%s", first ? "cgroup " : "", json_string(first, ""));
@@ -57,9 +103,17 @@ static bool is_promised(const struct trial *t, const struct agent_end *a) {
 
 static void judge_agent(const struct trial *t, struct finding *f, const struct agent_end *a) {
     const struct record *count = count_after(t->history, a);
+    const char *pardoned = NULL;
+    const struct record *owner = NULL;
     char left[150];
     if (count) {
-        describe(left, sizeof(left), count);
+        describe(left, sizeof(left), count, first_shm(t->history, count, &pardoned, &owner));
+        if (!*left && owner && f->status == FINDING_PASS) {
+            finding_pass(f, "nothing but Python's %s on %s, which process %lld had when %s ended it: "
+                            "who is killed takes nothing away",
+                         pardoned, a->node, (long long)owner->pid, record_text(owner, "id"));
+            finding_prove(f, owner->seq, count->seq);
+        }
         if (!*left)
             return;
         if (!is_promised(t, a)) {
@@ -121,7 +175,10 @@ const struct check check_leftovers = {
             "killed) and before the node is taken down. A training process that lives on holds its "
             "accelerators and writes into the next job's checkpoints. System V's segments, "
             "semaphores and message queues are counted where a node has an IPC namespace of its "
-            "own: where nodes are processes nobody can tell whose they are. A cgroup counts where "
+            "own: where nodes are processes nobody can tell whose they are. Python's own semaphores "
+            "and shared memory (sem.mp-*, psm_*, torch_*) are taken away by who made them; where a "
+            "fault has ended a process that had them, which is looked up before, they are named and "
+            "do not count. A cgroup counts where "
             "a process that was left is in it, and, once all nodes are down, where it lies below "
             "the harness's own, was not there before the run, is the same user's and holds nobody: "
             "the harness makes none.",
