@@ -310,9 +310,10 @@ static int settle_loss(struct options *o, struct options_given *g, struct err *e
     o->standby = g->standby != NULL;
     o->gang = str_eq(word, "gang");
     if (g->legacy && o->standby)
-        return err_say(err, -EINVAL,
-                       "--standby: torchelastic's rendezvous (--rdzv-backend etcd) has no place for "
-                       "it; agents over the maximum of --nnodes wait as spares there");
+        return err_say(
+            err, -EINVAL,
+            "--standby: torchelastic's rendezvous (--rdzv-backend etcd) has no place for "
+            "it; agents over the maximum of --nnodes wait as spares there");
     if (o->gang || str_eq(word, "replace"))
         return 0;
     return err_say(err, -EINVAL, "--on-node-loss %s: must be replace or gang", word);

@@ -50,7 +50,7 @@ void gang_expired(struct legacy *l, const char *key) {
 }
 
 const char *gang_end(struct legacy *l, const char *node) {
-    return arena_printf(&l->arena,
-                        "node %.100s was lost or left, and --on-node-loss=gang ends the run with it",
-                        node);
+    return arena_printf(
+        &l->arena, "node %.100s was lost or left, and --on-node-loss=gang ends the run with it",
+        node);
 }

@@ -127,7 +127,8 @@ const struct history_kind history_kinds[] = {
     {SOURCE_KERNEL, "listening", "what had MASTER_PORT at an end when the group had formed",
      FIELDS(NODE, F("port", INT), F("round", INT), F("found", LIST))},
     {SOURCE_KERNEL, "shared-memory",
-     "what a process and those that it had started had of /dev/shm when a fault was about to end it",
+     "what a process and those that it had started had of /dev/shm when a fault was about to end "
+     "it",
      FIELDS(WHO, FAULT, MUST("held", LIST))},
     {SOURCE_KERNEL, "signal", "a worker, or a process of the group that it leads, was sent one",
      FIELDS(WHO, MUST("worker", INT), MUST("signal", INT), F("by", INT), MUST("who", TEXT))},

@@ -320,7 +320,8 @@ static void check_still_there(struct checker *c, const struct timeline_entry *a)
 
 /* Whether the scenario has the node or worker that is named. */
 static bool check_is_there(struct checker *c, const struct timeline_entry *a) {
-    int node = atoi(a->on.node + 1), nodes = c->s->cluster.nodes, per = job_ranks_per_node(&c->s->job);
+    int node = atoi(a->on.node + 1), nodes = c->s->cluster.nodes,
+        per = job_ranks_per_node(&c->s->job);
     if (node >= nodes)
         diagnostics_add(c->d, a->on.place, "there is no n%d: the cluster has %d node%s, n0 first",
                         node, nodes, nodes == 1 ? "" : "s");

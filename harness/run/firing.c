@@ -283,7 +283,8 @@ static void record_shared_memory(struct run_entry *a, const struct bound *b) {
 
 void entry_inject(struct run_entry *a) {
     for (size_t i = 0; i < a->bound_n; i++)
-        if (a->course.effects & (EFFECT_ENDS_WORKER | EFFECT_ENDS_AGENT) && a->bound[i].target.pid > 0)
+        if (a->course.effects & (EFFECT_ENDS_WORKER | EFFECT_ENDS_AGENT) &&
+            a->bound[i].target.pid > 0)
             record_shared_memory(a, &a->bound[i]);
     for (size_t i = 0; i < a->bound_n; i++)
         inject(a, &a->bound[i]);

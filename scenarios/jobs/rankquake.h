@@ -449,7 +449,8 @@ static inline int rankquake_was_given_(const char *name, const char *value) {
     size_t room = 0, n = strlen(name);
     int given = 0;
     while (f && !given && getdelim(&entry, &room, 0, f) > 0)
-        given = strncmp(entry, name, n) == 0 && entry[n] == '=' && strcmp(entry + n + 1, value) == 0;
+        given =
+            strncmp(entry, name, n) == 0 && entry[n] == '=' && strcmp(entry + n + 1, value) == 0;
     free(entry);
     if (f)
         fclose(f);

@@ -150,7 +150,8 @@ static void assert_gang_ended(int lost, int n) {
         if (i == lost)
             continue;
         assert_int_equal(fleet_agent(f, i)->exit_code, 1);
-        assert_non_null(strstr(fleet_agent(f, i)->exit_text, "was lost or left, and --on-node-loss=gang"));
+        assert_non_null(
+            strstr(fleet_agent(f, i)->exit_text, "was lost or left, and --on-node-loss=gang"));
     }
 }
 
@@ -438,8 +439,8 @@ int main(void) {
             test_a_guard_that_is_killed_is_charged_and_one_whose_time_is_up_is_not, end),
         cmocka_unit_test_teardown(test_a_dead_node_is_given_up_when_its_key_has_expired, end),
         cmocka_unit_test_teardown(test_a_gang_ends_with_the_node_that_is_lost, end),
-        cmocka_unit_test_teardown(
-            test_a_gang_ends_with_a_node_whose_loss_the_workers_felt_first, end),
+        cmocka_unit_test_teardown(test_a_gang_ends_with_a_node_whose_loss_the_workers_felt_first,
+                                  end),
         cmocka_unit_test_teardown(test_a_gang_ends_with_a_node_that_leaves, end),
         cmocka_unit_test_teardown(test_a_gang_restarts_after_a_worker_and_takes_in_newcomers, end),
         cmocka_unit_test_teardown(test_a_node_that_comes_late_is_taken_in, end),

@@ -376,8 +376,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_child_that_speaks_before_the_start_is_read_belongs_to_the_worker),
         cmocka_unit_test(test_a_rank_that_says_who_it_is_becomes_a_worker),
         cmocka_unit_test(test_a_child_of_the_same_rank_and_no_rank_at_all_are_no_workers),
-        cmocka_unit_test(
-            test_a_child_that_was_given_a_rank_is_a_worker_from_its_first_connection),
+        cmocka_unit_test(test_a_child_that_was_given_a_rank_is_a_worker_from_its_first_connection),
         cmocka_unit_test(test_a_job_cannot_name_the_source_node_or_stamp_of_a_record),
         cmocka_unit_test(test_an_armed_event_waits_until_it_is_released),
         cmocka_unit_test(test_a_sender_that_several_keep_goes_on_with_the_last),

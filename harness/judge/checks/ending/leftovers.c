@@ -109,8 +109,9 @@ static void judge_agent(const struct trial *t, struct finding *f, const struct a
     if (count) {
         describe(left, sizeof(left), count, first_shm(t->history, count, &pardoned, &owner));
         if (!*left && owner && f->status == FINDING_PASS) {
-            finding_pass(f, "nothing but Python's %s on %s, which process %lld had when %s ended it: "
-                            "who is killed takes nothing away",
+            finding_pass(f,
+                         "nothing but Python's %s on %s, which process %lld had when %s ended it: "
+                         "who is killed takes nothing away",
                          pardoned, a->node, (long long)owner->pid, record_text(owner, "id"));
             finding_prove(f, owner->seq, count->seq);
         }
@@ -171,17 +172,18 @@ static bool judge(const struct trial *t, struct finding *f) {
 const struct check check_leftovers = {
     .name = "leftovers",
     .summary = "no process, port, shared memory, semaphore, queue or cgroup outlives its agent",
-    .text = "The harness counts inside the node, after the agent has ended (also when it was "
-            "killed) and before the node is taken down. A training process that lives on holds its "
-            "accelerators and writes into the next job's checkpoints. System V's segments, "
-            "semaphores and message queues are counted where a node has an IPC namespace of its "
-            "own: where nodes are processes nobody can tell whose they are. Python's own semaphores "
-            "and shared memory (sem.mp-*, psm_*, torch_*) are taken away by who made them; where a "
-            "fault has ended a process that had them, which is looked up before, they are named and "
-            "do not count. A cgroup counts where "
-            "a process that was left is in it, and, once all nodes are down, where it lies below "
-            "the harness's own, was not there before the run, is the same user's and holds nobody: "
-            "the harness makes none.",
+    .text =
+        "The harness counts inside the node, after the agent has ended (also when it was "
+        "killed) and before the node is taken down. A training process that lives on holds its "
+        "accelerators and writes into the next job's checkpoints. System V's segments, "
+        "semaphores and message queues are counted where a node has an IPC namespace of its "
+        "own: where nodes are processes nobody can tell whose they are. Python's own semaphores "
+        "and shared memory (sem.mp-*, psm_*, torch_*) are taken away by who made them; where a "
+        "fault has ended a process that had them, which is looked up before, they are named and "
+        "do not count. A cgroup counts where "
+        "a process that was left is in it, and, once all nodes are down, where it lies below "
+        "the harness's own, was not there before the run, is the same user's and holds nobody: "
+        "the harness makes none.",
     .example = "rankquake run scenarios/restart/agent-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(KERNEL),
