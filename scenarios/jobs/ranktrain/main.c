@@ -1,6 +1,7 @@
 /* ranktrain: the reference training job. An image classifier on Fashion-MNIST, and the weights at the end are
  * bit for bit the same whatever the number of workers and however often it was interrupted. */
 #include "scenarios/jobs/ranktrain/options.h"
+#include "scenarios/jobs/ranktrain/prepare/prepare.h"
 #include "scenarios/jobs/ranktrain/train.h"
 
 #include "base/sys/limits.h"
@@ -8,6 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum {
@@ -18,17 +20,32 @@ enum {
 static void print_help(void) {
     char text[8192];
     options_manual(text, sizeof(text));
-    printf("usage: ranktrain [OPTION...] [DATA-DIR]\n\n"
-           "Trains LeNet-5, a ResNet or a VGG on labelled images, alone or as one rank of a job "
-           "under torchrun or "
-           "rankrun.\nThe last line of rank 0 is the SHA-256 of the weights.\n\n%s\n"
-           "On a GPU it computes by ranktrain_cuda.so beside this program (RANKTRAIN_CUDA names "
-           "another\nfile), on the visible device with the number LOCAL_RANK. The model is then "
-           "not the CPU's.\n--dist-backend=nccl sums over libnccl.so.2 (NCCL_LIB names another "
-           "file), and every worker of\na node needs a GPU of its own.\n\n"
-           "Exit status: 0, 1 when it failed, 64 for wrong options; it ends by SIGTERM when asked "
-           "to.\n",
-           text);
+    printf(
+        "usage: ranktrain [OPTION...] [DATA-DIR]\n       ranktrain prepare --to=DIR [OPTION...]\n\n"
+        "Trains LeNet-5, a ResNet or a VGG on labelled images, alone or as one rank of a job "
+        "under torchrun or "
+        "rankrun.\nThe last line of rank 0 is the SHA-256 of the weights.\n\n%s\n"
+        "On a GPU it computes by ranktrain_cuda.so beside this program (RANKTRAIN_CUDA names "
+        "another\nfile), on the visible device with the number LOCAL_RANK. The model is then "
+        "not the CPU's.\n--dist-backend=nccl sums over libnccl.so.2 (NCCL_LIB names another "
+        "file), and every worker of\na node needs a GPU of its own.\n\n"
+        "Exit status: 0, 1 when it failed, 64 for wrong options; it ends by SIGTERM when asked "
+        "to.\n",
+        text);
+}
+
+static int prepare(int argc, char **argv) {
+    struct prepare p;
+    struct err err = {0};
+    int r = prepare_parse(argc, argv, &p, &err);
+    if (r == 0 && p.help)
+        prepare_help();
+    bool parsed = r == 0;
+    if (r == 0 && !p.help)
+        r = prepare_run(&p, &err);
+    if (r < 0)
+        fprintf(stderr, "ranktrain prepare: %s\n", err.msg);
+    return r == 0 ? 0 : parsed ? 1 : EXIT_USAGE;
 }
 
 /* Ends as the signal would have ended it, so that whoever waits for this process can tell. */
@@ -46,6 +63,8 @@ int main(int argc, char **argv) {
     struct ranktrain_options o;
     struct err err = {0}, stuck = {0};
     setvbuf(stdout, NULL, _IOLBF, 0);
+    if (argc > 1 && strcmp(argv[1], "prepare") == 0)
+        return prepare(argc - 1, argv + 1);
     if (limits_want_stack(STACK_BYTES, &err) < 0) {
         fprintf(stderr, "ranktrain: %s\n", err.msg);
         return 1;

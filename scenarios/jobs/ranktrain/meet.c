@@ -82,6 +82,11 @@ static int find_state(struct trainer *t, struct bootstrap *b, struct err *err) {
     return r;
 }
 
+/* Tells sets of images apart; ranks may each have a part of one. */
+static uint32_t data_mark(const struct images *d) {
+    return d->parts > 1 ? d->parts : d->tail;
+}
+
 /* All that must be equal on all ranks for them to compute the same. */
 static void describe_job(const struct trainer *t, unsigned char ret[DOOR_DIGEST]) {
     char text[512], hex[65];
@@ -89,7 +94,7 @@ static void describe_job(const struct trainer *t, unsigned char ret[DOOR_DIGEST]
         text, sizeof(text), "%s|%s|%s|%s|%lld|%s|%d|%s|%.9g|%.9g|%llu|%08x|%u|%lld|%lld",
         RANKQUAKE_VERSION, t->label, t->collective->name, t->mode->name, (long long)t->o->seed,
         t->model->name, t->model->width, t->optimizer.kind->name, (double)t->optimizer.lr,
-        (double)t->optimizer.momentum, (unsigned long long)t->last_step, t->data.train.tail,
+        (double)t->optimizer.momentum, (unsigned long long)t->last_step, data_mark(&t->data.train),
         t->data.train.count, (long long)t->o->batch_size, (long long)t->o->shards);
     sha256_of(text, (size_t)n, hex);
     memcpy(ret, hex, DOOR_DIGEST);

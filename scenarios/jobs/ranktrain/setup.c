@@ -31,6 +31,8 @@ static int open_data(struct trainer *t, struct err *err) {
               : -EINVAL;
     if (r < 0)
         return r;
+    if (t->data.train.parts > 1) /* as many as the smallest part has */
+        t->data.train.count = t->data.train.whole / t->data.train.parts;
     if (o->samples && (uint32_t)o->samples < t->data.train.count)
         t->data.train.count = (uint32_t)o->samples;
     if (t->data.train.count < o->batch_size)

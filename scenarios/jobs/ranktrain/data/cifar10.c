@@ -68,6 +68,7 @@ static int pack(const struct dataset_place *at, bool test, const struct texts *f
 const struct dataset_kind dataset_cifar10 = {
     .name = "cifar10",
     .summary = "50000 coloured images of animals and vehicles",
+    .url = "https://www.cs.toronto.edu/~kriz",
     .remedy = "fetch it: ranktrain prepare --dataset=cifar10",
     .shape = {.channels = CHANNELS,
               .side = SIDE,

@@ -21,6 +21,7 @@ struct dataset_file {
 struct dataset_kind {
     const char *name, *summary;
     const char *dir;    /* where it is looked for unless said; NULL: must be said, "": nowhere */
+    const char *url;    /* where it is fetched from unless said; NULL: nowhere */
     const char *remedy; /* what to do where it is not there */
     struct images_shape shape; /* side 0: the place's; classes 0: the folders' */
 

@@ -5,6 +5,7 @@ const struct dataset_kind dataset_fashion_mnist = {
     .name = "fashion-mnist",
     .summary = "60000 grey images of clothes",
     .dir = "/usr/share/datasets/fashion-mnist",
+    .url = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com",
     .remedy = "install dataset-fashion-mnist (Debian, Ubuntu)",
     .shape = {.channels = 1,
               .side = IDX_SIDE,

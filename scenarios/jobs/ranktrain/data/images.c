@@ -90,6 +90,7 @@ static int look(struct images *d, struct err *err) {
     d->count = h.count;
     d->part = h.part;
     d->parts = h.parts;
+    d->whole = h.whole;
     d->tail = h.tail;
     d->bytes = images_bytes(&h.shape);
     d->pixels = (const uint8_t *)d->map + IMAGES_HEADER;

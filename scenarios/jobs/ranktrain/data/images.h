@@ -16,7 +16,7 @@ enum {
     IMAGES_CLASSES = 256, /* at most */
     IMAGES_SIDE = 1024,   /* at most */
     IMAGES_HEADER = 4096, /* bytes; the pixels begin behind it */
-    IMAGES_VERSION = 1
+    IMAGES_VERSION = 2
 };
 
 struct images_shape {
@@ -30,13 +30,14 @@ struct images_header {
     uint32_t version, count;
     struct images_shape shape;
     uint32_t part, parts; /* it holds every parts-th image of a set, from number part on */
+    uint32_t whole;       /* images of the set */
     uint32_t tail;        /* CRC-32 of the labels and the checksums behind the pixels */
     uint32_t crc;         /* of all before it */
 };
 
 struct images {
     struct images_shape shape;
-    uint32_t count, part, parts;
+    uint32_t count, part, parts, whole;
     uint32_t tail;                  /* tells sets apart */
     size_t bytes;                   /* of an image */
     const uint8_t *pixels, *labels; /* one after another */

@@ -4,6 +4,7 @@
 const struct dataset_kind dataset_mnist = {
     .name = "mnist",
     .summary = "60000 grey images of digits",
+    .url = "https://storage.googleapis.com/cvdf-datasets/mnist",
     .remedy = "fetch it: ranktrain prepare --dataset=mnist",
     .shape = {.channels = 1,
               .side = IDX_SIDE,

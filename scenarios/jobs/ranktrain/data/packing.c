@@ -53,6 +53,7 @@ int packing_add(struct packing *p, const uint8_t *pixels, uint8_t label, struct 
 
 int packing_end(struct packing *p, struct err *err) {
     struct images_header *h = &p->header;
+    h->whole = p->seen;
     while (p->labels.len < images_labels_bytes(h->count))
         buf_putc(&p->labels, 0);
     buf_put(&p->labels, p->checksums.data, p->checksums.len);

@@ -52,17 +52,30 @@ int unpacker_take(struct unpacker *s, void *ret, size_t n, struct err *err) {
                    (unsigned long long)s->at, n - got);
 }
 
-int unpacker_end(struct unpacker *s, struct err *err) {
-    char more;
-    errno = 0;
-    int k = gzread(s->gz, &more, 1);
-    if (k > 0)
-        return err_say(err, -EBADMSG, "%s goes on behind byte %llu, where it should end", s->path,
-                       (unsigned long long)s->at);
+/* At the end: whether gzip says that it is one. */
+static int check_end(struct unpacker *s, struct err *err) {
     int r = fail(s, err), e = Z_OK;
     gzerror(s->gz, &e);
     if (r == 0 && e == Z_BUF_ERROR)
         return err_say(err, -EBADMSG, "%s is cut short behind byte %llu: gzip's end is missing",
                        s->path, (unsigned long long)s->at);
+    return r;
+}
+
+int unpacker_some(struct unpacker *s, void *ret, size_t n, size_t *ret_n, struct err *err) {
+    errno = 0;
+    int k = gzread(s->gz, ret, (unsigned)(n < BUFFER ? n : BUFFER));
+    *ret_n = k > 0 ? (size_t)k : 0;
+    s->at += *ret_n;
+    return k > 0 ? 0 : check_end(s, err);
+}
+
+int unpacker_end(struct unpacker *s, struct err *err) {
+    char more;
+    size_t n;
+    int r = unpacker_some(s, &more, 1, &n, err);
+    if (r == 0 && n > 0)
+        return err_say(err, -EBADMSG, "%s goes on behind byte %llu, where it should end", s->path,
+                       (unsigned long long)s->at - 1);
     return r;
 }

@@ -20,5 +20,7 @@ void unpacker_close(struct unpacker *s); /* of one that is not open, too */
 /* Exactly n bytes. -EBADMSG: there are fewer, or gzip's checksum is wrong; the sentence names the
  * file and the byte. */
 int unpacker_take(struct unpacker *s, void *ret, size_t n, struct err *err);
+/* As many as there are, at most n; *ret_n 0: it has ended well. */
+int unpacker_some(struct unpacker *s, void *ret, size_t n, size_t *ret_n, struct err *err);
 /* Nothing may follow. */
 int unpacker_end(struct unpacker *s, struct err *err);

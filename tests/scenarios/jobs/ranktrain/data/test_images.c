@@ -98,8 +98,8 @@ static void test_what_is_no_such_file_is_refused_with_the_byte(void **state) {
     poke(fd, 0, 'X');
     assert_refused(fd, "begins with something else");
     fd = pack(0, 1);
-    poke(fd, 8, 2);
-    assert_refused(fd, "version 2");
+    poke(fd, 8, 9);
+    assert_refused(fd, "version 9");
     fd = pack(0, 1);
     poke(fd, 20, 9);
     assert_refused(fd, "the header's checksum at byte");
