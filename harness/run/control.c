@@ -109,6 +109,13 @@ static void put_devices(const struct plan *p, struct buf *text) {
         buf_printf(text, "driver %s\n", p->driver);
 }
 
+/* The reference job hears of options in its environment too. */
+static void put_options(struct buf *text) {
+    const char *said = getenv("RANKTRAIN_OPTIONS");
+    if (said)
+        buf_printf(text, "options %s\n", said);
+}
+
 int control_key(const struct plan *p, const char *bin, char ret[65], struct err *err) {
     struct scenario s = control_scenario(p->scenario);
     s.name = s.about = s.source = s.file = "";
@@ -123,6 +130,7 @@ int control_key(const struct plan *p, const char *bin, char ret[65], struct err 
     scenario_print(&s, &text);
     buf_printf(&text, "\nversion %s\nseed %llu\n", RANKQUAKE_VERSION, (unsigned long long)s.seed);
     buf_printf(&text, "python %s torch %s\n", p->python.version, p->python.torch);
+    put_options(&text);
     put_devices(p, &text);
     sha256_init(&sum);
     sha256_update(&sum, text.data, text.len);

@@ -4,6 +4,7 @@
 # there is no such library.
 # deadline: 120 s
 set -u
+unset RANKTRAIN_OPTIONS # the kernels of GPUs compute one network of one width
 export LC_ALL=C
 cd "$(dirname "$0")/../.." || exit 3
 BIN=$(realpath "${BIN:-build/bin}") OUT=$(realpath "${OUT:-build/release}")

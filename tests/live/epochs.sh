@@ -3,6 +3,7 @@
 # ranktrain, with models that are the control run's and reports that are those of an honest job. That a job without a bug
 # passes shows scenarios/restart/nine-rounds.yaml.
 set -u
+unset RANKTRAIN_OPTIONS # the numbers are those of the whole network
 . tests/live/runs.bash
 . tests/live/patience.bash
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that has a name can be explained, and what explain gives as an example is accepted: faults
 # by lint in a scenario, verbs by doing what they show.
-# deadline: 240 s
+# deadline: 480 s
 set -u
 rq=$BIN/rankquake
 dir=$TMPDIR/explain

@@ -4,6 +4,7 @@
 # a shell that opens the file of its rank's device.
 # deadline: 150 s
 set -u
+unset RANKTRAIN_OPTIONS # the kernels of GPUs compute one network of one width
 . tests/live/patience.bash
 rq=$BIN/rankquake
 dir=$TMPDIR/gpus

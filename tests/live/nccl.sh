@@ -7,6 +7,7 @@
 # model is that of a control run, and every round has a communicator of its own.
 # deadline: 480 s
 set -u
+unset RANKTRAIN_OPTIONS # the kernels of GPUs compute one network of one width
 . tests/live/patience.bash
 rq=$BIN/rankquake
 dir=$TMPDIR/nccl

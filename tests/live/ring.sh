@@ -3,6 +3,7 @@
 # parameters takes 2(W-1)/W x 8 x P bytes out of every node (ranks are contiguous, so one edge of the
 # ring leaves a node). Counted outside, within 10 %; and the ledger names every shard of every step once.
 set -u
+unset RANKTRAIN_OPTIONS # the numbers are those of the whole network
 . tests/live/patience.bash
 steps=60 parameters=61706 shards=12
 cat >"$TMPDIR/ring.yaml" <<E2

@@ -4,6 +4,7 @@
 # with what it expects as well.
 # deadline: 480 s
 set -u
+unset RANKTRAIN_OPTIONS # as users have it
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/patience.bash
 . tests/live/rows.bash

@@ -58,6 +58,7 @@ stop_at() ( # stop_at N alone|all MOMENT
     exec 8<"$TMPDIR/seen.$n"
     timeout 60 grep -qE -m 1 -- "$2" <&8
     stopped=$harness
+    kill -STOP $harness 2>/dev/null # first, for the others are not found at once
     [ "$1" = alone ] || stopped=$(all_of $harness)
     # shellcheck disable=SC2086
     kill -STOP $stopped 2>/dev/null

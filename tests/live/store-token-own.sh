@@ -31,11 +31,10 @@ done
     echo "at $at"
     curl -s -m 20 -o /dev/null -w 'range %{http_code}\n' -d '{"key":"AA==","range_end":"AA=="}' "http://$at/v3/kv/range"
     curl -s -m 20 -o /dev/null -w 'metrics %{http_code}\n' "http://$at/metrics"
-    for p in /proc/[0-9]*; do
-        tr '\0' '\n' <"$p/environ" | grep -aE '^RANKRUN_STORE_TOKEN=.' && echo "shown by $p: $(tr '\0' ' ' <"$p/cmdline")"
-        tr '\0' '\n' <"$p/cmdline" | grep -aE '^[0-9a-f]{32}$' && echo "on the command line of $p"
-    done 2>/dev/null
-} >>"$1"
+    cd /proc
+    grep -alzE '^RANKRUN_STORE_TOKEN=.' [0-9]*/environ | sed 's/^/shown by /'
+    grep -alzE '^[0-9a-f]{32}$' [0-9]*/cmdline | sed 's/^/on the command line: /'
+} >>"$1" 2>/dev/null
 exit 0
 E2
 chmod +x stranger

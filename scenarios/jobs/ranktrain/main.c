@@ -29,6 +29,7 @@ static void print_help(void) {
         "another\nfile), on the visible device with the number LOCAL_RANK. The model is then "
         "not the CPU's.\n--dist-backend=nccl sums over libnccl.so.2 (NCCL_LIB names another "
         "file), and every worker of\na node needs a GPU of its own.\n\n"
+        "Options in RANKTRAIN_OPTIONS, parted by spaces, come before the command line's.\n\n"
         "Exit status: 0, 1 when it failed, 64 for wrong options; it ends by SIGTERM when asked "
         "to.\n",
         text);

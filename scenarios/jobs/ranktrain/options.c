@@ -382,6 +382,26 @@ static int check(const struct ranktrain_options *o, struct err *err) {
     return 0;
 }
 
+/* What OPTIONS_VARIABLE says comes before the command line, which wins. Its words are kept for good,
+ * for options point into them. */
+static int take_variable(struct ranktrain_options *o, struct err *err) {
+    enum { WORDS = 32 };
+    char *words[WORDS], *rest = NULL;
+    const char *said = getenv(OPTIONS_VARIABLE);
+    int n = 0;
+    if (!said || !*said)
+        return 0;
+    for (char *w = strtok_r(strdup(said), " ", &rest); w && n < WORDS;
+         w = strtok_r(NULL, " ", &rest))
+        words[n++] = w;
+    for (int i = 0; i < n; i++) {
+        int r = take(n, words, &i, o, err);
+        if (r < 0)
+            return err_wrap(err, OPTIONS_VARIABLE ": ");
+    }
+    return 0;
+}
+
 int options_parse(int argc, char **argv, struct ranktrain_options *ret, struct err *err) {
     struct ranktrain_options o = {
         .epochs = 3,
@@ -402,15 +422,15 @@ int options_parse(int argc, char **argv, struct ranktrain_options *ret, struct e
         .collective_ns = INT64_C(10000000000),
         .device_ns = INT64_C(60000000000),
     };
-    for (int i = 1; i < argc; i++) {
-        int r = take(argc, argv, &i, &o, err);
-        if (r < 0)
-            return r;
-    }
+    int r = take_variable(&o, err);
+    for (int i = 1; r == 0 && i < argc; i++)
+        r = take(argc, argv, &i, &o, err);
+    if (r < 0)
+        return r;
     if (!o.dataset || !*o.dataset)
         o.dataset = dataset_guess(o.data_dir);
     rename_backend(&o);
-    int r = o.help || o.version ? 0 : cut_batch(&o, err);
+    r = o.help || o.version ? 0 : cut_batch(&o, err);
     if (r == 0 && !o.help && !o.version)
         r = check(&o, err);
     if (r == 0 && !o.help && !o.version)

@@ -9,6 +9,10 @@
 
 enum { OPTIONS_RUN_ID = 128 };
 
+/* Options that come before those of the command line, parted by spaces: what a suite of runs has in
+ * common. */
+#define OPTIONS_VARIABLE "RANKTRAIN_OPTIONS"
+
 struct ranktrain_options {
     int64_t steps;   /* 0: as many as the epochs have */
     int64_t samples; /* of the training data, the first; 0: all */

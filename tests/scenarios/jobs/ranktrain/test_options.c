@@ -12,7 +12,8 @@
 static const char *const variables[] = {
     "RANK",          "WORLD_SIZE",          "MASTER_ADDR",
     "MASTER_PORT",   "LOCAL_RANK",          "LOCAL_WORLD_SIZE",
-    "RANKRUN_ROUND", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"};
+    "RANKRUN_ROUND", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT",
+    OPTIONS_VARIABLE};
 
 /* Parses words separated by blanks; environment is such words, NAME=value. */
 static int parse(const char *words, const char *environment, struct ranktrain_options *o,
@@ -88,6 +89,23 @@ static void test_other_programs_names_mean_the_same(void **state) {
     assert_string_equal(o.mode, "ddp");
 }
 
+static void test_the_command_line_wins_over_the_variable(void **state) {
+    (void)state;
+    struct ranktrain_options o;
+    struct err err;
+    setenv(OPTIONS_VARIABLE, " --width 2  --steps=3 ", 1);
+    char *none[] = {"ranktrain"}, *some[] = {"ranktrain", "--width=4"};
+    assert_int_equal(options_parse(1, none, &o, &err), 0);
+    assert_int_equal(o.width, 2);
+    assert_int_equal(o.steps, 3);
+    assert_int_equal(options_parse(2, some, &o, &err), 0);
+    assert_int_equal(o.width, 4);
+    assert_int_equal(o.steps, 3);
+    setenv(OPTIONS_VARIABLE, "--width=wide", 1);
+    assert_int_equal(options_parse(1, none, &o, &err), -EINVAL);
+    assert_non_null(strstr(err.msg, OPTIONS_VARIABLE ": --width=wide"));
+}
+
 static void test_bad_options_are_refused_with_their_name(void **state) {
     (void)state;
     static const struct {
@@ -137,6 +155,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_without_launcher_it_is_rank_0_of_1),
         cmocka_unit_test(test_options_take_values_after_blank_or_equals),
         cmocka_unit_test(test_other_programs_names_mean_the_same),
+        cmocka_unit_test(test_the_command_line_wins_over_the_variable),
         cmocka_unit_test(test_bad_options_are_refused_with_their_name),
     };
     if (argc > 1)
