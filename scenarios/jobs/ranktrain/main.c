@@ -2,6 +2,7 @@
  * bit for bit the same whatever the number of workers and however often it was interrupted. */
 #include "scenarios/jobs/ranktrain/options.h"
 #include "scenarios/jobs/ranktrain/prepare/prepare.h"
+#include "scenarios/jobs/ranktrain/spawn.h"
 #include "scenarios/jobs/ranktrain/train.h"
 
 #include "base/sys/limits.h"
@@ -80,9 +81,11 @@ int main(int argc, char **argv) {
         printf("ranktrain %s\n", RANKQUAKE_VERSION);
     if (o.help || o.version)
         return 0;
-    int r = train_run(&o, &stuck, &err);
+    int r = o.spawn ? spawn_ranks(&o, argv, &err) : train_run(&o, &stuck, &err);
     if (r == -ECANCELED)
         return end_by_sigterm();
+    if (r > 0)
+        return r;
     if (r < 0)
         fprintf(stderr, "ranktrain: rank %d: %s\n", o.rank, err.msg);
     if (stuck.code) {

@@ -280,8 +280,13 @@ static int read_environment(struct ranktrain_options *o, struct err *err) {
     if ((rank < 0) != (world < 0))
         return err_say(err, -EINVAL, "%s is set, %s is not: a launcher sets both",
                        rank < 0 ? "WORLD_SIZE" : "RANK", rank < 0 ? "RANK" : "WORLD_SIZE");
+    if (rank >= 0 && o->spawn)
+        return err_say(err, -EINVAL,
+                       "--spawn=%lld starts ranks of its own, and RANK=%lld says that this is one: "
+                       "leave it to the launcher",
+                       (long long)o->spawn, (long long)rank);
     o->rank = rank < 0 ? 0 : (int)rank;
-    o->world = world < 0 ? 1 : (int)world;
+    o->world = o->spawn ? (int)o->spawn : world < 0 ? 1 : (int)world;
     o->local_rank = (int)local_rank;
     if (o->rank >= o->world)
         return err_say(err, -EINVAL, "RANK=%d is not below WORLD_SIZE=%d", o->rank, o->world);
@@ -298,7 +303,7 @@ static int read_environment(struct ranktrain_options *o, struct err *err) {
             o->world, (long long)o->shards, (long long)o->shards);
     o->master_addr = getenv("MASTER_ADDR");
     o->master_port = (int)port;
-    if (o->world > 1 && (!o->master_addr || !*o->master_addr || !port))
+    if (o->world > 1 && !o->spawn && (!o->master_addr || !*o->master_addr || !port))
         return err_say(err, -EINVAL,
                        "WORLD_SIZE=%d needs MASTER_ADDR and MASTER_PORT: start ranktrain by a "
                        "launcher",
@@ -435,7 +440,7 @@ int options_parse(int argc, char **argv, struct ranktrain_options *ret, struct e
         r = check(&o, err);
     if (r == 0 && !o.help && !o.version)
         r = read_environment(&o, err);
-    if (r == 0 && !o.help && !o.version && !o.spawn)
+    if (r == 0 && !o.help && !o.version)
         r = check_mode(&o, err);
     if (r == 0)
         *ret = o;

@@ -51,6 +51,7 @@ static int train_steps(struct trainer *t, struct err *err) {
     const struct state *s = &t->state;
     int r = 0;
     while (r == 0 && !t->ends && s->step < t->last_step) {
+        uint64_t at = s->step + 1;
         r = step(t, err);
         bool asked = r == 0 && trainer_asked_to_end(t);
         if (r == 0)
@@ -58,7 +59,7 @@ static int train_steps(struct trainer *t, struct err *err) {
         if (r == 0 && asked)
             r = -ECANCELED;
         if (r < 0 && r != -ECANCELED)
-            err_wrap(err, "step %llu: ", (unsigned long long)s->step);
+            err_wrap(err, "step %llu: ", (unsigned long long)at);
     }
     return r;
 }

@@ -1,5 +1,7 @@
 #include "scenarios/jobs/ranktrain/model/blas.h"
 
+#include "base/mem.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -45,6 +47,16 @@ static void *symbol(void *library, const char *name) {
     return dlsym(library, name);
 }
 
+/* The library maps its buffers at the first product, and waits for ever where there is no room for
+ * them: so that is now, before others take it. */
+static void warm_up(const struct blas *b) {
+    enum { SIDE = 64 };
+    float *m = mem_array(float, 3 * SIDE * SIDE);
+    blas_product(b, false, SIDE, SIDE, SIDE, false, m, SIDE, false, m + SIDE * SIDE, SIDE,
+                 m + 2 * SIDE * SIDE);
+    free(m);
+}
+
 int blas_open(struct blas *ret, struct err *err) {
     struct blas b = {0};
     int room = check_room(err);
@@ -71,6 +83,7 @@ int blas_open(struct blas *ret, struct err *err) {
     memcpy(&get_config, &config, sizeof(config));
     version_of(get_config(), version, sizeof(version));
     snprintf(b.label, sizeof(b.label), "openblas %s %s", version, get_core());
+    warm_up(&b);
     *ret = b;
     return 0;
 }

@@ -1,0 +1,145 @@
+#include "scenarios/jobs/ranktrain/spawn.h"
+#include "scenarios/jobs/ranktrain/net/deadline.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const int64_t grace_ns = INT64_C(10000000000);
+
+struct spawn {
+    int n, left;
+    pid_t *pids; /* 0: has ended */
+    int status;  /* of the first that failed */
+    bool asked, ending;
+    int64_t kill_ns; /* when whoever is left is killed */
+    sigset_t old;
+};
+
+static void set(const char *name, int value) {
+    char text[16];
+    snprintf(text, sizeof(text), "%d", value);
+    setenv(name, text, 1);
+}
+
+/* The arguments without --spawn N and --spawn=N. */
+static char **arguments(char **argv) {
+    size_t n = 0;
+    while (argv[n])
+        n++;
+    char **ret = mem_array(char *, n + 1);
+    for (n = 0; *argv; argv++) {
+        if (strcmp(*argv, "--spawn") == 0 && argv[1])
+            argv++;
+        else if (strncmp(*argv, "--spawn=", 8) != 0)
+            ret[n++] = *argv;
+    }
+    return ret;
+}
+
+/* In the child: never returns. */
+static void become_rank(const struct spawn *s, int rank, pid_t parent, char **argv) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    set("RANK", rank);
+    set("LOCAL_RANK", rank);
+    set("WORLD_SIZE", s->n);
+    set("LOCAL_WORLD_SIZE", s->n);
+    setenv("MASTER_ADDR", "localhost", 0);
+    setenv("MASTER_PORT", "29500", 0);
+    sigprocmask(SIG_SETMASK, &s->old, NULL);
+    execv("/proc/self/exe", argv);
+    fprintf(stderr, "ranktrain: rank %d: /proc/self/exe: %s\n", rank, strerror(errno));
+    _exit(127);
+}
+
+static void tell_all(const struct spawn *s, int signo) {
+    for (int i = 0; i < s->n; i++)
+        if (s->pids[i] > 0)
+            kill(s->pids[i], signo);
+}
+
+static void end_all(struct spawn *s) {
+    if (s->ending)
+        return;
+    s->ending = true;
+    s->kill_ns = deadline_in_ns(grace_ns);
+    tell_all(s, SIGTERM);
+}
+
+static void ended(struct spawn *s, int rank, int status) {
+    s->pids[rank] = 0;
+    s->left--;
+    int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (code == 0 || s->ending)
+        return;
+    s->status = code;
+    fprintf(stderr, "ranktrain: rank %d %s %d; the others are ended\n", rank,
+            WIFSIGNALED(status) ? "was killed by signal" : "failed with exit status",
+            WIFSIGNALED(status) ? WTERMSIG(status) : code);
+    end_all(s);
+}
+
+static void reap(struct spawn *s) {
+    for (int i = 0; i < s->n; i++) {
+        int status;
+        if (s->pids[i] > 0 && waitpid(s->pids[i], &status, WNOHANG) == s->pids[i])
+            ended(s, i, status);
+    }
+}
+
+static void wait_for_all(struct spawn *s, const sigset_t *set) {
+    while (s->left > 0) {
+        struct timespec t = {.tv_sec = 3600};
+        if (s->ending && s->kill_ns)
+            t = (struct timespec){.tv_sec = deadline_left_ms(s->kill_ns) / 1000 + 1};
+        int signo = sigtimedwait(set, NULL, &t);
+        if (signo == SIGTERM || signo == SIGINT) {
+            s->asked = true;
+            end_all(s);
+        }
+        if (signo < 0 && errno == EAGAIN && s->ending)
+            tell_all(s, SIGKILL);
+        reap(s);
+    }
+}
+
+int spawn_ranks(const struct ranktrain_options *o, char **argv, struct err *err) {
+    struct spawn s = {.n = (int)o->spawn};
+    pid_t parent = getpid();
+    sigset_t set;
+    int r = 0;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, &s.old);
+    s.pids = mem_array(pid_t, (size_t)s.n);
+    char **own = arguments(argv);
+    for (int i = 0; i < s.n && r == 0; i++) {
+        s.pids[i] = fork();
+        if (s.pids[i] == 0)
+            become_rank(&s, i, parent, own);
+        if (s.pids[i] < 0)
+            r = err_set(err, -errno, "start rank %d", i);
+        else
+            s.left++;
+    }
+    if (r < 0)
+        end_all(&s);
+    wait_for_all(&s, &set);
+    free(own);
+    free(s.pids);
+    if (r < 0)
+        return r;
+    return s.asked ? -ECANCELED : s.status;
+}
