@@ -2,6 +2,7 @@
 # ranktrain prepare: a folder of pictures and files behind a URL become what is trained on, once; what is damaged, not
 # the known file or interrupted leaves nothing behind.
 set -u
+unset RANKTRAIN_OPTIONS
 cd "$BIN" && PATH=$PWD:$PATH && cd - >/dev/null || exit 1
 pictures=$PWD/$OUT/tests/scenarios/jobs/ranktrain/data/spawn_pictures
 cd "$TMPDIR" || exit 1

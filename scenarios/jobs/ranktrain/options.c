@@ -41,6 +41,10 @@ static const struct options_option table[] = {
      AT(data_dir), 0, 0},
     {"image-size", "N", "folder: images are made N pixels wide and high; 32 unless said", WHOLE,
      AT(image_size), 8, 1024},
+    {"loaders", "N", "processes that read images ahead; 0: the rank reads them itself", WHOLE,
+     AT(loaders), 0, 64},
+    {"drop-last", NULL, "leave out what is left of an epoch, less than a batch", SWITCH,
+     AT(drop_last), 0, 0},
     {"seed", "N", "decides the first weights and the order of samples", WHOLE, AT(seed), 0, 1e15},
     {"mode", "NAME", "how the ranks share the work: ddp unless said, dp, fsdp, manual, ps, zero",
      TEXT, AT(mode), 0, 0},
@@ -92,15 +96,10 @@ enum { OPTIONS = sizeof(table) / sizeof(*table) };
 static const struct {
     const char *name, *means;
 } aliases[] = {
-    {"arch", "network"},
-    {"enable-gpu", "device=cuda"},
-    {"eval-freq", "checkpoint-every"},
-    {"log-interval", "log-every"},
-    {"max-steps", "steps"},
-    {"model-dir", "checkpoint-dir"},
-    {"no-cuda", "device=cpu"},
-    {"train-dir", "checkpoint-dir"},
-    {"use-zero", "mode=zero"},
+    {"arch", "network"},           {"enable-gpu", "device=cuda"}, {"eval-freq", "checkpoint-every"},
+    {"log-interval", "log-every"}, {"max-steps", "steps"},        {"model-dir", "checkpoint-dir"},
+    {"no-cuda", "device=cpu"},     {"num-workers", "loaders"},    {"train-dir", "checkpoint-dir"},
+    {"use-zero", "mode=zero"},     {"workers", "loaders"},
 };
 enum { ALIASES = sizeof(aliases) / sizeof(*aliases) };
 

@@ -19,7 +19,9 @@ struct ranktrain_options {
     int64_t epochs, checkpoint_every, checkpoint_keep, log_every, seed;
     const char *checkpoint_dir; /* NULL: no checkpoints */
     const char *dataset;
-    const char *data_dir;        /* NULL: where the dataset usually is */
+    const char *data_dir; /* NULL: where the dataset usually is */
+    int64_t loaders;
+    bool drop_last;
     int64_t image_size;          /* of images that have no common size; 0: 32 */
     const char *device;          /* "auto", "cpu" or "cuda" */
     const char *dist_backend;    /* "tcp" or "nccl" */

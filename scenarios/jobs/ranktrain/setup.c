@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 
@@ -38,15 +39,37 @@ static int open_data(struct trainer *t, struct err *err) {
     if (t->data.train.count < o->batch_size)
         return err_say(err, -EINVAL, "%s holds %u images: a step takes %lld (--batch-size)",
                        t->data.train.path, t->data.train.count, (long long)o->batch_size);
-    sampler_init(&t->sampler, (uint64_t)o->seed, t->data.train.count, (uint32_t)o->batch_size);
+    sampler_init(&t->sampler, (uint64_t)o->seed, t->data.train.count, (uint32_t)o->batch_size,
+                 o->drop_last);
     t->read = mem_array(uint64_t, (size_t)o->batch_size);
     t->last_step =
-        o->steps ? (uint64_t)o->steps : (uint64_t)o->epochs * sampler_steps_per_epoch(&t->sampler);
+        o->steps ? (uint64_t)o->steps : sampler_last_step(&t->sampler, (uint64_t)o->epochs);
     int serves = t->mode->serves;
     if (o->rank >= serves)
         t->n_shards = shards_of(o->rank - serves, o->world - serves, (int)o->shards, t->shards);
     tell_data(t);
     return 0;
+}
+
+/* They read the samples of this rank's shards. */
+static int start_loaders(struct trainer *t, struct err *err) {
+    uint32_t batch = (uint32_t)(t->o->batch_size / t->o->shards), n = 0;
+    uint32_t *places = mem_array(uint32_t, (size_t)t->o->batch_size);
+    for (int s = 0; s < t->n_shards; s++)
+        for (uint32_t i = 0; i < batch; i++)
+            places[n++] = (uint32_t)t->shards[s] * batch + i;
+    const struct loaders_job job = {.images = &t->data.train,
+                                    .seed = (uint64_t)t->o->seed,
+                                    .batch = (uint32_t)t->o->batch_size,
+                                    .drop_last = t->o->drop_last,
+                                    .places = places,
+                                    .places_n = n,
+                                    .loaders = (int)t->o->loaders,
+                                    .last_step = t->last_step};
+    int r = t->o->loaders ? loaders_start(&job, &t->loaders, err) : 0;
+    t->data.train.ahead = t->loaders;
+    free(places);
+    return r;
 }
 
 _Static_assert((int)MODEL_CHANNELS == (int)IMAGES_CHANNELS &&
@@ -146,6 +169,8 @@ int setup(struct trainer *t, struct err *err) {
     t->mode = mode_find(t->o->mode, err);
     t->ration.limit = (size_t)t->o->device_memory;
     int r = t->mode ? open_data(t, err) : -EINVAL;
+    if (r == 0)
+        r = start_loaders(t, err);
     if (r == 0)
         r = open_model(t, err);
     if (r == 0)

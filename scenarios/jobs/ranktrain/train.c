@@ -14,13 +14,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Those of this rank's samples that are of one epoch: a step may end one and begin the next. */
+static void tell_epoch(struct trainer *t, uint64_t epoch) {
+    uint32_t batch = (uint32_t)t->model->data.batch;
+    uint64_t ids[SHARDS_MAX * LAYER_BATCH_MAX];
+    size_t n = 0;
+    for (int s = 0; s < t->n_shards; s++)
+        for (uint32_t i = 0; i < batch; i++)
+            if (sampler_epoch_of(&t->sampler, t->state.step, (uint32_t)t->shards[s] * batch + i) ==
+                epoch)
+                ids[n++] = t->read[(uint32_t)s * batch + i];
+    if (n)
+        rankquake_samples(&t->q, t->state.step, epoch, sampler_epoch_size(&t->sampler), ids, n);
+}
+
 /* What the scenario asks for besides costs time: it is told only then. */
 static void tell_samples(struct trainer *t) {
-    uint64_t per_epoch = sampler_steps_per_epoch(&t->sampler);
-    if (rankquake_asked(&t->q, RANKQUAKE_ASK_SAMPLES))
-        rankquake_samples(&t->q, t->state.step, (t->state.step - 1) / per_epoch,
-                          per_epoch * (uint64_t)t->o->batch_size, t->read,
-                          (size_t)(t->n_shards * t->model->data.batch));
+    if (!rankquake_asked(&t->q, RANKQUAKE_ASK_SAMPLES))
+        return;
+    uint64_t first = sampler_epoch_of(&t->sampler, t->state.step, 0);
+    uint64_t last = sampler_epoch_of(&t->sampler, t->state.step, (uint32_t)t->o->batch_size - 1);
+    for (uint64_t epoch = first; epoch <= last; epoch++)
+        tell_epoch(t, epoch);
 }
 
 static int tell_step(struct trainer *t, double loss, struct err *err) {
@@ -39,7 +54,9 @@ static int tell_step(struct trainer *t, double loss, struct err *err) {
 
 static int step(struct trainer *t, struct err *err) {
     double loss;
-    int r = t->mode->step(t, &loss, err);
+    int r = t->loaders ? loaders_take(t->loaders, t->state.step + 1, t->wake_fd, err) : 0;
+    if (r == 0)
+        r = t->mode->step(t, &loss, err);
     if (r < 0)
         return r;
     if (trainer_leads(t) && t->o->log_every && t->state.step % (uint64_t)t->o->log_every == 0)
@@ -112,6 +129,7 @@ int train_run(const struct ranktrain_options *o, struct err *ret_stuck, struct e
         t->mode->close(t);
     model_free(t->model);
     sampler_fini(&t->sampler);
+    loaders_end(t->loaders);
     dataset_close(&t->data);
     rankquake_close(&t->q);
     file_close(&t->wake_fd);

@@ -6,6 +6,7 @@
 #include "scenarios/jobs/ranktrain/checkpoint.h"
 #include "scenarios/jobs/ranktrain/compute.h"
 #include "scenarios/jobs/ranktrain/data/dataset.h"
+#include "scenarios/jobs/ranktrain/data/loaders.h"
 #include "scenarios/jobs/ranktrain/data/sampler.h"
 #include "scenarios/jobs/ranktrain/gpu/backend.h"
 #include "scenarios/jobs/ranktrain/net/collective.h"
@@ -36,6 +37,7 @@ struct trainer {
 
     struct dataset data;
     struct sampler sampler;
+    struct loaders *loaders; /* NULL: none */
     struct model *model;
     struct optimizer optimizer;
     const struct compute *compute;

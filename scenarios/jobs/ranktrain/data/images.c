@@ -1,4 +1,5 @@
 #include "scenarios/jobs/ranktrain/data/images.h"
+#include "scenarios/jobs/ranktrain/data/loaders.h"
 
 #include "base/mem.h"
 
@@ -119,8 +120,18 @@ void images_close(struct images *d) {
     *d = (struct images){0};
 }
 
+uint64_t images_number(const struct images *d, const uint8_t *image) {
+    uint32_t i;
+    if (!d->ahead || !loaders_number(d->ahead, image, &i))
+        i = (uint32_t)((size_t)(image - d->pixels) / d->bytes);
+    return (uint64_t)i * (d->parts ? d->parts : 1) + d->part;
+}
+
 const uint8_t *images_read(const struct images *d, uint32_t i, struct err *err) {
-    const uint8_t *p = d->pixels + i * d->bytes;
+    const uint8_t *p = d->ahead ? loaders_find(d->ahead, i) : NULL;
+    if (p)
+        return p;
+    p = d->pixels + i * d->bytes;
     if (!d->checksums || crc_of(p, d->bytes) == d->checksums[i])
         return p;
     err_say(err, -EBADMSG,

@@ -19,6 +19,8 @@ enum {
     IMAGES_VERSION = 2
 };
 
+struct loaders;
+
 struct images_shape {
     int channels, side, classes;
     float mean[IMAGES_CHANNELS], deviation[IMAGES_CHANNELS]; /* of a pixel as a share of 255 */
@@ -43,6 +45,7 @@ struct images {
     const uint8_t *pixels, *labels; /* one after another */
     const uint32_t *checksums;      /* NULL: there are none */
     const char *path;               /* for messages */
+    const struct loaders *ahead;    /* who has read images already; NULL: nobody */
     void *map;
     size_t map_bytes;
 };
@@ -60,9 +63,7 @@ static inline uint8_t images_label(const struct images *d, uint32_t i) {
 }
 
 /* Its number in the whole set, by where it lies. */
-static inline uint64_t images_number(const struct images *d, const uint8_t *image) {
-    return (uint64_t)((size_t)(image - d->pixels) / d->bytes) * (d->parts ? d->parts : 1) + d->part;
-}
+uint64_t images_number(const struct images *d, const uint8_t *image);
 
 static inline size_t images_bytes(const struct images_shape *s) {
     return (size_t)s->channels * (size_t)s->side * (size_t)s->side;

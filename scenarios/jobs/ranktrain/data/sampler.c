@@ -6,12 +6,15 @@
 #include <assert.h>
 #include <stdlib.h>
 
-void sampler_init(struct sampler *s, uint64_t seed, uint32_t samples, uint32_t batch) {
+void sampler_init(struct sampler *s, uint64_t seed, uint32_t samples, uint32_t batch,
+                  bool drop_last) {
     assert(batch > 0 && samples >= batch);
     *s = (struct sampler){
         .order = mem_array(uint32_t, samples),
+        .taken = mem_array(uint32_t, batch),
         .samples = samples,
         .batch = batch,
+        .drop_last = drop_last,
         .seed = seed,
         .epoch = UINT64_MAX,
     };
@@ -19,11 +22,29 @@ void sampler_init(struct sampler *s, uint64_t seed, uint32_t samples, uint32_t b
 
 void sampler_fini(struct sampler *s) {
     free(s->order);
+    free(s->taken);
     *s = (struct sampler){0};
 }
 
 uint64_t sampler_steps_per_epoch(const struct sampler *s) {
     return s->samples / s->batch;
+}
+
+uint64_t sampler_epoch_size(const struct sampler *s) {
+    return s->drop_last ? sampler_steps_per_epoch(s) * s->batch : s->samples;
+}
+
+uint64_t sampler_last_step(const struct sampler *s, uint64_t epochs) {
+    return (epochs * sampler_epoch_size(s) + s->batch - 1) / s->batch;
+}
+
+/* In the orders of all epochs one after another. */
+static uint64_t place_of(const struct sampler *s, uint64_t step, uint32_t i) {
+    return (step - 1) * s->batch + i;
+}
+
+uint64_t sampler_epoch_of(const struct sampler *s, uint64_t step, uint32_t i) {
+    return place_of(s, step, i) / sampler_epoch_size(s);
 }
 
 static void shuffle(struct sampler *s, uint64_t epoch) {
@@ -40,8 +61,14 @@ static void shuffle(struct sampler *s, uint64_t epoch) {
 
 const uint32_t *sampler_step(struct sampler *s, uint64_t step) {
     assert(step > 0);
-    uint64_t per_epoch = sampler_steps_per_epoch(s), epoch = (step - 1) / per_epoch;
-    if (epoch != s->epoch)
-        shuffle(s, epoch);
-    return s->order + (step - 1) % per_epoch * s->batch;
+    if (s->step == step)
+        return s->taken;
+    for (uint32_t i = 0; i < s->batch; i++) {
+        uint64_t epoch = sampler_epoch_of(s, step, i);
+        if (epoch != s->epoch)
+            shuffle(s, epoch);
+        s->taken[i] = s->order[place_of(s, step, i) % sampler_epoch_size(s)];
+    }
+    s->step = step;
+    return s->taken;
 }

@@ -1,23 +1,39 @@
 /* sampler: which samples make up a step, the same for every world size.
  *
- * Each epoch has an order of its own, a permutation drawn from (seed, epoch); step s takes the next
- * `batch` samples of it. So the position in the data is the number of the step and nothing else,
- * and a run resumes exactly at whatever world size. Samples left over at the end of an epoch are
- * skipped in that epoch. */
+ * Each epoch has an order of its own, a permutation drawn from (seed, epoch), and the orders follow
+ * one another without a gap: step s takes the samples at the places (s - 1) * batch and on. So the
+ * position in the data is the number of the step and nothing else, a run resumes exactly at whatever
+ * world size, and each epoch has every sample once: where it does not end with a step, that step
+ * goes on with the next. drop_last: what is left of an epoch is left out instead. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sampler {
-    uint32_t *order;
+    uint32_t *order, *taken; /* of an epoch, and of the step that was asked for last */
     uint32_t samples, batch;
+    bool drop_last;
     uint64_t seed, epoch; /* of order; epochs count from 0, UINT64_MAX: none yet */
+    uint64_t step;        /* of taken; 0: none yet */
 };
 
 /* samples >= batch > 0. */
-void sampler_init(struct sampler *s, uint64_t seed, uint32_t samples, uint32_t batch);
+void sampler_init(struct sampler *s, uint64_t seed, uint32_t samples, uint32_t batch,
+                  bool drop_last);
 void sampler_fini(struct sampler *s);
+
+/* Whole steps of an epoch. */
 uint64_t sampler_steps_per_epoch(const struct sampler *s);
 
-/* The samples of a step (from 1), `batch` of them; valid until the next call. */
+/* The step (from 1) with which so many epochs are done. */
+uint64_t sampler_last_step(const struct sampler *s, uint64_t epochs);
+
+/* How many samples an epoch trains on. */
+uint64_t sampler_epoch_size(const struct sampler *s);
+
+/* The epoch of the i-th sample of a step. */
+uint64_t sampler_epoch_of(const struct sampler *s, uint64_t step, uint32_t i);
+
+/* The samples of a step, `batch` of them; valid until another step is asked for. */
 const uint32_t *sampler_step(struct sampler *s, uint64_t step);

@@ -11,7 +11,7 @@ static void test_an_epoch_is_every_sample_once(void **state) {
     (void)state;
     static unsigned seen[60000];
     struct sampler s;
-    sampler_init(&s, 1, 60000, 96);
+    sampler_init(&s, 1, 60000, 96, false);
     assert_int_equal(sampler_steps_per_epoch(&s), 625);
     for (uint64_t step = 626; step <= 1250; step++) {
         const uint32_t *samples = sampler_step(&s, step);
@@ -26,8 +26,8 @@ static void test_an_epoch_is_every_sample_once(void **state) {
 static void test_a_step_is_the_same_wherever_one_begins(void **state) {
     (void)state;
     struct sampler through, resumed;
-    sampler_init(&through, 3, 1000, 96);
-    sampler_init(&resumed, 3, 1000, 96);
+    sampler_init(&through, 3, 1000, 96, false);
+    sampler_init(&resumed, 3, 1000, 96, false);
     for (uint64_t step = 1; step <= 137; step++)
         sampler_step(&through, step);
     assert_memory_equal(sampler_step(&through, 138), sampler_step(&resumed, 138),
@@ -40,8 +40,8 @@ static void test_epochs_and_seeds_have_orders_of_their_own(void **state) {
     (void)state;
     struct sampler a, b;
     uint32_t first[96];
-    sampler_init(&a, 3, 960, 96);
-    sampler_init(&b, 4, 960, 96);
+    sampler_init(&a, 3, 960, 96, false);
+    sampler_init(&b, 4, 960, 96, false);
     memcpy(first, sampler_step(&a, 1), sizeof(first));
     assert_memory_not_equal(first, sampler_step(&a, 11), sizeof(first));
     assert_memory_not_equal(first, sampler_step(&b, 1), sizeof(first));
@@ -49,10 +49,34 @@ static void test_epochs_and_seeds_have_orders_of_their_own(void **state) {
     sampler_fini(&b);
 }
 
-static void test_what_is_left_over_is_skipped(void **state) {
+/* 70 samples in steps of 32: each of three epochs has all of them, whoever begins where. */
+static void test_uneven_epochs_have_every_sample_once_too(void **state) {
+    (void)state;
+    unsigned seen[3][70] = {{0}};
+    struct sampler s, resumed;
+    sampler_init(&s, 5, 70, 32, false);
+    assert_int_equal(sampler_last_step(&s, 3), 7);
+    assert_int_equal(sampler_epoch_size(&s), 70);
+    for (uint64_t step = 1; step <= 7; step++) {
+        const uint32_t *samples = sampler_step(&s, step);
+        sampler_init(&resumed, 5, 70, 32, false);
+        assert_memory_equal(samples, sampler_step(&resumed, step), 32 * sizeof(*samples));
+        sampler_fini(&resumed);
+        for (uint32_t i = 0; i < 32; i++)
+            if (sampler_epoch_of(&s, step, i) < 3)
+                seen[sampler_epoch_of(&s, step, i)][samples[i]]++;
+    }
+    for (int e = 0; e < 3; e++)
+        for (int i = 0; i < 70; i++)
+            assert_int_equal(seen[e][i], 1);
+    sampler_fini(&s);
+}
+
+static void test_what_is_left_over_is_skipped_where_that_is_asked_for(void **state) {
     (void)state;
     struct sampler s;
-    sampler_init(&s, 1, 100, 48);
+    sampler_init(&s, 1, 100, 48, true);
+    assert_int_equal(sampler_last_step(&s, 3), 6);
     assert_int_equal(sampler_steps_per_epoch(&s), 2);
     sampler_step(&s, 2);
     assert_int_equal(s.epoch, 0);
@@ -66,7 +90,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_an_epoch_is_every_sample_once),
         cmocka_unit_test(test_a_step_is_the_same_wherever_one_begins),
         cmocka_unit_test(test_epochs_and_seeds_have_orders_of_their_own),
-        cmocka_unit_test(test_what_is_left_over_is_skipped),
+        cmocka_unit_test(test_uneven_epochs_have_every_sample_once_too),
+        cmocka_unit_test(test_what_is_left_over_is_skipped_where_that_is_asked_for),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
