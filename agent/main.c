@@ -124,6 +124,7 @@ static int run_on_hosts(const struct options *o) {
         .argv = o->host_argv,
         .variable = o->host_token,
         .ssh = o->ssh,
+        .plain = o->everywhere,
     };
     int code = fleet_run(&s, &err);
     return code < 0 ? fail(&err, 1) : code;

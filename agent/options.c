@@ -50,6 +50,8 @@ static const struct options_row rows[] = {
     {"rdzv-conf", 0, "K=V,...", AT(rdzv_conf), ROW_RDZV, "see below"},
     {"max-restarts", 0, "N", AT(max_restarts), ROW_JOB,
      "rounds that may fail before the job does [0]"},
+    {"compat", 0, "torchelastic", AT(compat), ROW_JOB,
+     "the defaults of torchelastic.distributed.launch: docs/torchrun.md"},
     {"standby", 0, NULL, AT(standby), ROW_JOB,
      "a spare: waits until a node is lost, or MIN is not reached without it"},
     {"on-node-loss", 0, "replace|gang", AT(on_node_loss), ROW_JOB,
@@ -103,7 +105,10 @@ static const struct options_row rows[] = {
     {"hosts", 'H', "HOST[:N],...", AT(hosts), ROW_HERE,
      "start the job on these, by ssh, N workers on each"},
     {"hostfile", 0, "FILE", AT(hostfile), ROW_HERE, "the same, a host a line: HOST [slots=N]"},
-    {"accelerators", 0, "N", AT(accelerators), ROW_HERE, "workers on each host without an N"},
+    {"accelerators", 0, "N", AT(accelerators), ROW_HERE,
+     "workers on each host without an N; without hosts on this one"},
+    {"everywhere", 0, NULL, AT(everywhere), ROW_HERE,
+     "run PROGRAM once on each host as it stands: no ranks, no rendezvous"},
     {"ssh", 0, "COMMAND", AT(ssh), ROW_HERE,
      "what stands before the host [ssh -o BatchMode=yes -T]"},
     {"host", 0, "ADDR", AT(host), ROW_STORE, "where to listen [0.0.0.0]"},
@@ -307,12 +312,15 @@ static int settle_job(struct options *ret, struct options_given *g, struct err *
         return err_say(err, -EINVAL,
                        "no program to run; rankrun [options] PROGRAM [arguments], see --help");
     ret->command = (const char *const *)(void *)g->rest;
-    if (g->hosts || g->hostfile)
+    code = options_settle_compat(g, err);
+    if (!code && (g->hosts || g->hostfile))
         code = options_settle_hosts(ret, g, err);
-    else if (g->accelerators || g->ssh)
+    else if (!code && (g->ssh || g->everywhere))
         code = err_say(err, -EINVAL, "--%s goes with --hosts or --hostfile",
-                       g->ssh ? "ssh" : "accelerators");
-    return code ? code : options_settle_job(ret, g, err);
+                       g->ssh ? "ssh" : "everywhere");
+    else if (!code)
+        code = options_settle_here(g, err);
+    return code || ret->everywhere ? code : options_settle_job(ret, g, err);
 }
 
 /* By the first word; the last is what has none. */
@@ -381,6 +389,7 @@ void options_print_help(FILE *out) {
     fputs(
         "rankrun [options] PROGRAM [arguments]    start PROGRAM on this node of an elastic job\n"
         "rankrun -H HOST,... [options] PROGRAM    the same on each host, one command for all\n"
+        "rankrun -H HOST,... --everywhere PROGRAM  run PROGRAM once on each host, no job at all\n"
         "rankrun store [--host ADDR] [--port PORT]  serve the embedded store, and GET /metrics\n"
         "rankrun status --rdzv-endpoint HOST[:PORT] --rdzv-id ID   what a job is doing\n"
         "\n"

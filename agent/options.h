@@ -82,6 +82,7 @@ struct options {
     /* OPTIONS_HOSTS: the agent's command line on each; argv by host, NULL-ended. */
     struct hosts hosts;
     const char *const *const *host_argv;
+    bool everywhere; /* host_argv is a plain command: no job */
     const char *ssh; /* NULL: the usual */
     /* NAME=value, a variable for the agents: the token of the store that they will serve; NULL: one
      * was said, or the store is another's. */

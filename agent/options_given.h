@@ -23,7 +23,7 @@ struct options_given {
     const char *duplicate_stdout_filters, *duplicate_stderr_filters;
     const char *run_path, *virtual_local_rank, *sandbox, *use_env;
     const char *signals_to_handle, *logs_specs, *event_log_handler, *numa_binding;
-    const char *hosts, *hostfile, *accelerators, *ssh;
+    const char *hosts, *hostfile, *accelerators, *ssh, *everywhere, *compat;
     const char *host, *port, *quarantine, *token_file; /* of rankrun store */
     const char *cert, *key, *client_ca;                /* the same */
     const char *memory, *connections, *allow_host;     /* the same */
@@ -55,6 +55,10 @@ void options_notice(struct options_given *g, const char *fmt, ...)
 
 /* What the job is: nodes, workers, store, run id, program. */
 int options_settle_job(struct options *ret, struct options_given *g, struct err *err);
+/* --compat: what is not said gets the defaults of another launcher. */
+int options_settle_compat(struct options_given *g, struct err *err);
+/* --accelerators without hosts: this one. */
+int options_settle_here(struct options_given *g, struct err *err);
 /* --log-format. */
 int options_settle_format(struct options *ret, struct options_given *g, struct err *err);
 /* rankrun status: the store and the run. */

@@ -115,6 +115,29 @@ static int check_accelerators(const struct options_given *g, struct err *err) {
     return 0;
 }
 
+int options_settle_here(struct options_given *g, struct err *err) {
+    int code = check_accelerators(g, err);
+    if (code || !g->accelerators)
+        return code;
+    if (g->nproc_per_node)
+        return err_say(err, -EINVAL, "--accelerators and --nproc-per-node: give one of them");
+    g->nproc_per_node = g->accelerators;
+    return 0;
+}
+
+/* The words of PROGRAM, as they stand, for each host. */
+static int settle_everywhere(struct options *o, struct options_given *g, struct err *err) {
+    const char *const **argv = arena_array(g->arena, const char *const *, o->hosts.n);
+    if (g->passed_n)
+        return err_say(err, -EINVAL, "%s: with --everywhere no job is started that it could be for",
+                       g->passed[0]);
+    for (size_t i = 0; i < o->hosts.n; i++)
+        argv[i] = (const char *const *)(void *)g->rest;
+    o->host_argv = argv;
+    o->everywhere = true;
+    return 0;
+}
+
 /* What this machine has says nothing of the others. */
 static void forget_local(struct options_given *g) {
     int64_t n;
@@ -134,6 +157,8 @@ int options_settle_hosts(struct options *o, struct options_given *g, struct err 
         return code;
     o->verb = OPTIONS_HOSTS;
     o->ssh = g->ssh && g->ssh[0] ? g->ssh : NULL;
+    if (g->everywhere)
+        return settle_everywhere(o, g, err);
     if (!g->nnodes)
         g->nnodes = arena_printf(g->arena, "%zu", o->hosts.n);
     choose_store(o, g);

@@ -319,6 +319,21 @@ static int settle_loss(struct options *o, struct options_given *g, struct err *e
     return err_say(err, -EINVAL, "--on-node-loss %s: must be replace or gang", word);
 }
 
+/* What `python -m torchelastic.distributed.launch` does where nothing is said. */
+int options_settle_compat(struct options_given *g, struct err *err) {
+    if (!g->compat)
+        return 0;
+    if (!str_eq(g->compat, "torchelastic"))
+        return err_say(err, -EINVAL, "--compat %s: must be torchelastic", g->compat);
+    if (!g->max_restarts)
+        g->max_restarts = "3";
+    if (!g->nproc_per_node && !g->accelerators)
+        g->nproc_per_node = "auto";
+    if (!g->rdzv_backend && g->rdzv_endpoint && g->rdzv_endpoint[0] && !g->standalone)
+        g->rdzv_backend = "etcd";
+    return 0;
+}
+
 static int settle_count(struct options *o, struct options_given *g, struct err *err) {
     const char *word = g->restart_count ? g->restart_count : g->legacy ? "node" : "job";
     o->restarts_by_node = str_eq(word, "node");

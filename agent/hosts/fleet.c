@@ -179,8 +179,8 @@ static void tell_why(const struct ship *p) {
     else if (p->code > 128)
         line_say(LINE_ERROR, "host", "host %s: ended by signal %d", p->host->name, p->code - 128);
     else
-        line_say(LINE_ERROR, "host", "host %s: its agent ended with code %d", p->host->name,
-                 p->code);
+        line_say(LINE_ERROR, "host", "host %s: %s ended with code %d", p->host->name,
+                 p->fleet->spec->plain ? "the command" : "its agent", p->code);
 }
 
 static bool too_few(const struct fleet *f) {
@@ -191,7 +191,7 @@ static bool too_few(const struct fleet *f) {
 }
 
 static void stop_rest(struct fleet *f) {
-    if (f->signo || f->stopping || !too_few(f))
+    if (f->spec->plain || f->signo || f->stopping || !too_few(f))
         return;
     line_say(LINE_ERROR, "host", "too few hosts are left: stopping the others");
     stop_all(f);
@@ -205,7 +205,7 @@ static void on_patience(void *arg, int64_t now_ns) {
  * was something else that ended with 1. */
 static void note_failure(struct ship *p) {
     struct fleet *f = p->fleet;
-    if (!failed_by_itself(p)) {
+    if (!failed_by_itself(p) && !f->spec->plain) {
         loop_timer_at(f->patience, clock_monotonic_ns() + PATIENCE_NS);
         return;
     }
@@ -332,7 +332,7 @@ static int spawn(struct fleet *f, struct ship *p, const char *self, struct err *
 static int start(struct fleet *f, size_t i, const char *self, const char *dir,
                  const char *const *env, struct err *err) {
     struct ship *p = &f->ships[i];
-    struct remote_launch e = {dir, f->spec->argv[i], env};
+    struct remote_launch e = {dir, f->spec->argv[i], env, f->spec->plain};
     *p = (struct ship){.fleet = f,
                        .host = &f->spec->hosts.list[i],
                        .process = PROCESS_NONE,
@@ -366,6 +366,8 @@ static int start_all(struct fleet *f, struct err *err) {
 /* Agents that know the outcome say the same one. */
 static int outcome(const struct fleet *f) {
     bool succeeded = false;
+    if (f->spec->plain)
+        return f->signo ? 128 + f->signo : f->failure;
     for (size_t i = 0; i < f->spec->hosts.n; i++) {
         if (f->ships[i].code == 1)
             return 1;

@@ -46,7 +46,7 @@ static int start(const struct remote_launch *e, struct process *ret, struct err 
         return err_set(err, null, "open /dev/null");
     struct process_spawn s = {
         .argv = e->argv,
-        .file = "/proc/self/exe",
+        .file = e->plain ? NULL : "/proc/self/exe",
         .fds = (const int[]){null, -1, -1},
         .death_signal = SIGTERM,
     };

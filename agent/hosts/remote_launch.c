@@ -38,6 +38,7 @@ void remote_launch_write(const struct remote_launch *e, struct buf *ret) {
     put_texts(&body, e->env);
     str_copy(name, sizeof(name), magic);
     buf_put(ret, name, sizeof(name));
+    put_number(ret, e->plain);
     put_number(ret, count(e->argv));
     put_number(ret, count(e->env));
     put_number(ret, body.len);
@@ -95,18 +96,20 @@ static int read_body(int fd, size_t argc, size_t envc, size_t len, struct arena 
     const char *const *env = argv ? take_texts(&at, end, envc, a) : NULL;
     if (!env || at != end || !argc)
         return -EBADMSG;
-    *ret = (struct remote_launch){dir[0], argv, env};
+    *ret = (struct remote_launch){.dir = dir[0], .argv = argv, .env = env};
     return 0;
 }
 
 int remote_launch_read(int fd, struct arena *a, struct remote_launch *ret, struct err *err) {
     char name[HEADER];
-    size_t argc = 0, envc = 0, len = 0;
+    size_t plain = 0, argc = 0, envc = 0, len = 0;
     int code = read_all(fd, name, sizeof(name));
     if (!code && (!memchr(name, '\0', sizeof(name)) || !str_eq(name, magic)))
         return err_say(err, -EBADMSG,
                        "what came is not from a rankrun of the same version (%s here)",
                        RANKQUAKE_VERSION);
+    if (!code)
+        code = read_number(fd, 1, &plain);
     if (!code)
         code = read_number(fd, TEXTS_MAX, &argc);
     if (!code)
@@ -115,6 +118,8 @@ int remote_launch_read(int fd, struct arena *a, struct remote_launch *ret, struc
         code = read_number(fd, ERRAND_BYTES_MAX, &len);
     if (!code)
         code = read_body(fd, argc, envc, len, a, ret);
+    if (!code)
+        ret->plain = plain;
     return code ? err_set(err, code, "read what to do") : 0;
 }
 

@@ -11,10 +11,13 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+#include <stdbool.h>
+
 struct remote_launch {
     const char *dir;
     const char *const *argv; /* NULL-ended */
     const char *const *env;  /* NAME=value, NULL-ended */
+    bool plain;              /* argv is a command of its own, looked for in PATH; else an agent's */
 };
 
 enum { ERRAND_BYTES_MAX = 16 << 20 };

@@ -312,6 +312,51 @@ static void test_spares_gangs_and_lifelines_are_said_by_words(void **state) {
     REFUSED("rankrun --nnodes=1:2 --rdzv-endpoint=h --rdzv-conf=lifeline=maybe a.py", "on or off");
 }
 
+static void test_the_defaults_of_torchelastic_hold_where_nothing_is_said(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun --compat torchelastic --nnodes=4 --nproc_per_node=8 --rdzv_id=j "
+                           "--rdzv_endpoint=h:2379 a.py"),
+                     0);
+    assert_int_equal(o.max_restarts, 3);
+    assert_int_equal(o.workers_per_node, 8);
+    assert_int_equal(o.backend, BACKEND_ETCD_LEGACY);
+    assert_int_equal(parse("rankrun --compat=torchelastic --standalone --max_restarts=0 a.py"), 0);
+    assert_int_equal(o.max_restarts, 0);
+    assert_int_equal(o.backend, BACKEND_IN_PROCESS);
+    assert_int_equal(parse("rankrun --compat torchelastic --nnodes=2 --rdzv_backend=embedded "
+                           "--rdzv_endpoint=h a.py"),
+                     0);
+    assert_int_equal(o.backend, BACKEND_EMBEDDED);
+    assert_int_equal(parse("rankrun a.py"), 0);
+    assert_int_equal(o.max_restarts, 0);
+    REFUSED("rankrun --compat=torchrun a.py", "--compat torchrun: must be torchelastic");
+}
+
+static void test_a_command_is_run_everywhere_as_it_stands(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun -H a,b:2 --everywhere hostname -f"), 0);
+    assert_int_equal(o.verb, OPTIONS_HOSTS);
+    assert_true(o.everywhere);
+    assert_int_equal(o.hosts.n, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_string_equal(o.host_argv[i][0], "hostname");
+        assert_string_equal(o.host_argv[i][1], "-f");
+        assert_null(o.host_argv[i][2]);
+    }
+    assert_null(o.host_token);
+    REFUSED("rankrun --everywhere hostname", "--everywhere goes with --hosts or --hostfile");
+    REFUSED("rankrun -H a --everywhere --nnodes=2 hostname", "--nnodes=2: with --everywhere no job");
+}
+
+static void test_accelerators_without_hosts_are_those_of_this_one(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun --accelerators 4 a.py"), 0);
+    assert_int_equal(o.verb, OPTIONS_RUN);
+    assert_int_equal(o.workers_per_node, 4);
+    REFUSED("rankrun --accelerators 4 --nproc-per-node 2 a.py", "give one of them");
+    REFUSED("rankrun --accelerators none a.py", "must be 1 to");
+}
+
 static void test_restarts_are_counted_by_job_or_node(void **state) {
     (void)state;
     assert_int_equal(parse("rankrun a.py"), 0);
@@ -476,6 +521,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(
             test_unknown_rendezvous_keys_are_refused_when_near_ours_and_else_told, clear),
         cmocka_unit_test_teardown(test_spares_gangs_and_lifelines_are_said_by_words, clear),
+        cmocka_unit_test_teardown(test_the_defaults_of_torchelastic_hold_where_nothing_is_said, clear),
+        cmocka_unit_test_teardown(test_a_command_is_run_everywhere_as_it_stands, clear),
+        cmocka_unit_test_teardown(test_accelerators_without_hosts_are_those_of_this_one, clear),
         cmocka_unit_test_teardown(test_restarts_are_counted_by_job_or_node, clear),
         cmocka_unit_test_teardown(
             test_free_rounds_and_the_quarantine_are_settings_of_the_rendezvous, clear),

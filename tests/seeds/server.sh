@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# S5: a parameter server and P = 8 workers, started with one process more than workers, on one machine and by a file of hosts,
+# with the options of the manual; what the server saves is there; and a command on every host.
+# deadline: 60 s
+set -u
+PATH=$(cd "$BIN" && pwd):$PATH
+cd "$TMPDIR" || exit 1
+bad=0
+fail() {
+    echo "$*"
+    cat said
+    bad=1
+}
+P=8
+args=(--lr 0.01 --momentum 0.9 --network LeNet --dataset generated --samples 960 --batch-size 96 --max-steps 4 --eval-freq 2)
+timeout 60 rankrun --standalone --nproc_per_node=$((P + 1)) ranktrain --mode=ps "${args[@]}" --train-dir output/models >said 2>&1 ||
+    fail "8 workers and a server: exit $?"
+model=$(grep -oE '^model [0-9a-f]{64}$' said)
+[ -n "$model" ] && grep -q 'world 9, ' said || fail '8 workers and a server'
+[ "$(ls output/models | grep -cE '^step-0*[24]$')" = 2 ] || fail "saved: $(ls output/models)"
+
+# Nine addresses of this machine; the first one is the server's.
+for ((k = 1; k <= P + 1; k++)); do echo "127.0.0.$k"; done >hosts_address
+timeout 60 rankrun --hostfile hosts_address ranktrain --mode=ps "${args[@]}" >said 2>&1 || fail "by a file of hosts: exit $?"
+grep -qF "[127.0.0.1] $model" said || fail "by a file of hosts: another model than $model"
+
+timeout 60 rankrun --hostfile hosts_address --everywhere sh -c 'echo "${RANK-no rank} in $PWD"' >said 2>&1 ||
+    fail "a command on all: exit $?"
+[ "$(sort said)" = "$(sed "s,.*,[&] no rank in $PWD," hosts_address | sort)" ] || fail 'a command on all'
+# One that fails somewhere is run on the others all the same.
+timeout 60 rankrun -H 127.0.0.1,127.0.0.2 --everywhere sh -c 'mkdir once || exit 3' >said 2>&1
+[ $? = 3 ] && [ "$(grep -c 'the command ended with code 3' said)" = 1 ] || fail 'a command that fails on one of two'
+exit $bad
