@@ -12,8 +12,9 @@
 
 struct fleet_spec {
     struct hosts hosts;
-    int min;    /* hosts that the job needs */
-    bool plain; /* argv is a command of its own on each host, and none is stopped for another's end */
+    int min; /* hosts that the job needs */
+    bool
+        plain; /* argv is a command of its own on each host, and none is stopped for another's end */
     /* The agent's command line on each host, by host; NULL-ended. */
     const char *const *const *argv;
     const char *variable; /* NAME=value, for each agent's environment; NULL: none */

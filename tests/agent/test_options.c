@@ -314,9 +314,10 @@ static void test_spares_gangs_and_lifelines_are_said_by_words(void **state) {
 
 static void test_the_defaults_of_torchelastic_hold_where_nothing_is_said(void **state) {
     (void)state;
-    assert_int_equal(parse("rankrun --compat torchelastic --nnodes=4 --nproc_per_node=8 --rdzv_id=j "
-                           "--rdzv_endpoint=h:2379 a.py"),
-                     0);
+    assert_int_equal(
+        parse("rankrun --compat torchelastic --nnodes=4 --nproc_per_node=8 --rdzv_id=j "
+              "--rdzv_endpoint=h:2379 a.py"),
+        0);
     assert_int_equal(o.max_restarts, 3);
     assert_int_equal(o.workers_per_node, 8);
     assert_int_equal(o.backend, BACKEND_ETCD_LEGACY);
@@ -345,7 +346,8 @@ static void test_a_command_is_run_everywhere_as_it_stands(void **state) {
     }
     assert_null(o.host_token);
     REFUSED("rankrun --everywhere hostname", "--everywhere goes with --hosts or --hostfile");
-    REFUSED("rankrun -H a --everywhere --nnodes=2 hostname", "--nnodes=2: with --everywhere no job");
+    REFUSED("rankrun -H a --everywhere --nnodes=2 hostname",
+            "--nnodes=2: with --everywhere no job");
 }
 
 static void test_accelerators_without_hosts_are_those_of_this_one(void **state) {
@@ -521,7 +523,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(
             test_unknown_rendezvous_keys_are_refused_when_near_ours_and_else_told, clear),
         cmocka_unit_test_teardown(test_spares_gangs_and_lifelines_are_said_by_words, clear),
-        cmocka_unit_test_teardown(test_the_defaults_of_torchelastic_hold_where_nothing_is_said, clear),
+        cmocka_unit_test_teardown(test_the_defaults_of_torchelastic_hold_where_nothing_is_said,
+                                  clear),
         cmocka_unit_test_teardown(test_a_command_is_run_everywhere_as_it_stands, clear),
         cmocka_unit_test_teardown(test_accelerators_without_hosts_are_those_of_this_one, clear),
         cmocka_unit_test_teardown(test_restarts_are_counted_by_job_or_node, clear),

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# S4 4.4: one command for a list of hosts, -H host1,host2 --accelerators 4 PROGRAM: over real ssh to two hosts that are
-# network namespaces with a wire between them, each with an sshd of its own.
+# S3 3.6, S4 4.4, S5 5.4: hosts that talk to each other, one command for a list of them, -H host1,host2 --accelerators 4
+# PROGRAM: over real ssh to two hosts that are network namespaces with a wire between them, each with an sshd of its own.
 # deadline: 60 s
 set -u
 . tests/live/patience.bash

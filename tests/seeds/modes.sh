@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # S3: one program, the ways of a primer. Data parallel in one process, a batch of 16 over 4 devices; a process for each device;
 # the optimizer's state sharded by one flag, and what each rank holds; all of the model sharded, where one device's memory
-# cannot hold it; two ranks at localhost:29500 that no launcher starts. All end with the same weights.
+# cannot hold it; a checkpoint for each epoch; a program that starts its own two ranks, at localhost:29500. All end with the same weights.
 set -u
 if [ "${1-}" != inside ]; then # a network of its own: the port is the manual's
     unshare -Urn true 2>/dev/null || { echo 'no network namespace of its own here: port 29500 may be somebody else'"'"'s'; exit 77; }
@@ -32,6 +32,8 @@ same '3.3 the optimizer state sharded' rankrun --standalone --nproc_per_node=4 r
 part=$(held 'optimizer state')
 [ "${part:-0}" -gt 0 ] && [ $((part * 4)) -lt $((whole + 64)) ] || fail "3.3 a rank holds $part of $whole bytes"
 one=$model
+same '3.5 a checkpoint for each epoch' ranktrain "${args[@]}" --checkpoint-every=12 --checkpoint-dir=saved
+ls saved | grep -qE '^step-0*12$' || fail "3.5 saved: $(ls saved)"
 args+=(--network=resnet18 --width=8 --optimizer=adam --samples=48) model=''
 same '3.4 all held by each' rankrun --standalone --nproc_per_node=4 ranktrain "${args[@]}"
 same '3.4 all of it sharded, where it does not fit else' rankrun --standalone --nproc_per_node=4 ranktrain --mode=fsdp \
@@ -40,8 +42,6 @@ timeout 60 rankrun --standalone --nproc_per_node=4 ranktrain --device-memory=160
     fail '3.4 it fits without being sharded'
 grep -q "the device's memory is full" said || fail '3.4 why it does not fit'
 args=("${args[@]:0:6}") model=$one
-export MASTER_ADDR=localhost MASTER_PORT=29500 WORLD_SIZE=2
-RANK=1 ranktrain "${args[@]}" >other 2>&1 &
-RANK=0 same '3.7 two ranks at localhost:29500' ranktrain "${args[@]}"
-wait $! || fail "3.7 rank 1: exit $?: $(cat other)"
+same '3.7 two ranks at localhost:29500' ranktrain --spawn 2 "${args[@]}"
+grep -q 'world 2, ' said || fail '3.7 two ranks'
 exit $bad
