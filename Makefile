@@ -63,7 +63,7 @@ OBJ.faults := $(call objects,faults faults/clock faults/disk faults/mechanism fa
 OBJ.harness := $(call objects,harness $(addprefix harness/,scenario scenario/expand plan launch cluster run run/evidence play doctor observe history judge judge/checks invariants sim explore shrink crash trial verbs verbs/crashpoints verbs/language verbs/shrink verbs/sim) \
   $(addprefix harness/judge/checks/,ending group recovery training trust))
 OBJ.reports := $(call objects,reports reports/comparison reports/curve)
-OBJ.job := $(call objects,$(addprefix scenarios/jobs/,ranktrain ranktrain/data ranktrain/mode ranktrain/model ranktrain/net ranktrain/prepare)) \
+OBJ.job := $(call objects,$(addprefix scenarios/jobs/,ranktrain ranktrain/checkpoints ranktrain/data ranktrain/mode ranktrain/model ranktrain/net ranktrain/prepare)) \
   $(addprefix $(OUT)/scenarios/jobs/ranktrain/gpu/,backend.o nccl_api.o nccl_failure.o nccl_interface.o)
 archive = $(patsubst %,$(OUT)/lib%.a,$(1))
 # Within rankrun where its archives are there: loading libevent takes a tenth of the time in which workers start.

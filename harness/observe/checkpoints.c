@@ -54,9 +54,32 @@ struct checkpoints *checkpoints_free(struct checkpoints *c) {
 
 /* ---- verifying one ---- */
 
-/* hex: its checksum, as it was read. */
+/* What has been read of the weights, in one file or in parts that follow upon one another. */
+struct weights {
+    struct sha256 sum;
+    int64_t bytes;
+};
+
+static bool is_of_weights(const struct json *file) {
+    return str_eq(json_get_string(file, "tensor", ""), "weights") ||
+           str_eq(json_get_string(file, "name", ""), "weights.f32");
+}
+
+static int take_weights(struct weights *w, const struct json *file, const struct buf *content,
+                        struct err *err) {
+    int64_t before = json_get_i64(file, "first", 0) * 4;
+    if (before != w->bytes)
+        return err_say(err, -EBADMSG,
+                       "%s begins at byte %lld of the weights, and %lld come before it",
+                       json_get_string(file, "name", ""), (long long)before, (long long)w->bytes);
+    sha256_update(&w->sum, content->data, content->len);
+    w->bytes += (int64_t)content->len;
+    return 0;
+}
+
 static int verify_file(const struct folder *dir, const char *in, const struct json *file,
-                       char hex[65], struct err *err) {
+                       struct weights *weights, struct err *err) {
+    char hex[65];
     const char *name = json_get_string(file, "name", "");
     const char *wanted = json_get_string(file, "sha256", "");
     char path[PATH_MAX];
@@ -71,7 +94,7 @@ static int verify_file(const struct folder *dir, const char *in, const struct js
                     (long long)json_get_i64(file, "bytes", -1));
     else if (r == 0 && !str_eq(hex, wanted))
         r = err_say(err, -EBADMSG, "%s does not have the checksum of its manifest", name);
-    return r;
+    return r == 0 && is_of_weights(file) ? take_weights(weights, file, &content, err) : r;
 }
 
 static int verify_manifest(struct checkpoint *c, const struct folder *dir, const struct json *m,
@@ -85,15 +108,15 @@ static int verify_manifest(struct checkpoint *c, const struct folder *dir, const
     const struct json *files = json_get(m, "files");
     if (!json_first(files))
         return err_say(err, -EBADMSG, "its manifest lists no files");
-    bool names_model = *json_get_string(m, "model", "");
+    struct weights weights = {0};
+    sha256_init(&weights.sum);
     json_each(f, files) {
-        char hex[65];
-        int r = verify_file(dir, c->name, f, hex, err);
+        int r = verify_file(dir, c->name, f, &weights, err);
         if (r < 0)
             return r;
-        if (names_model && str_eq(json_get_string(f, "name", ""), "weights.f32"))
-            str_copy(c->model, sizeof(c->model), hex);
     }
+    if (*json_get_string(m, "model", "") && weights.bytes)
+        sha256_hex(&weights.sum, c->model);
     return 0;
 }
 

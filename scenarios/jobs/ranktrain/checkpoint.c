@@ -1,5 +1,6 @@
 #include "scenarios/jobs/ranktrain/checkpoint.h"
 #include "scenarios/jobs/ranktrain/checkpoint_dir.h"
+#include "scenarios/jobs/ranktrain/checkpoints/leases.h"
 
 #include "base/sha256.h"
 #include "base/sys/file.h"
@@ -51,38 +52,68 @@ static int open_place(const struct checkpoint_place *p, struct err *err) {
     return r < 0 ? err_set(err, r, "--checkpoint-dir %s", p->dir) : fd;
 }
 
+int checkpoint_open(const struct checkpoint_place *p, struct err *err) {
+    return open_place(p, err);
+}
+
 static bool of_a_higher_round(const struct checkpoint_place *p, const struct manifest *m) {
     return m->round > p->round && strcmp(m->run_id, p->run_id) == 0;
 }
 
-/* One file of a checkpoint, and where its floats lie in a state. */
+/* What of a tensor is in a state: its floats from lo on and below hi, of so many in all. */
 struct tensor {
     float *floats;
-    size_t bytes;
+    size_t lo, hi, all;
 };
 
 static struct tensor tensor_of(const struct state *s, int file) {
-    if (file == 0)
-        return (struct tensor){s->weights, s->values * sizeof(float)};
-    return (struct tensor){s->moment[file - 1], s->trained * sizeof(float)};
+    struct state_range held = file == 0 ? s->held : s->held_moments;
+    return (struct tensor){file == 0 ? s->weights : s->moment[file - 1], held.lo, held.hi,
+                           file == 0 ? s->values : s->trained};
+}
+
+static size_t tensor_bytes(struct tensor t) {
+    return (t.hi - t.lo) * sizeof(float);
+}
+
+/* What of a file that begins at float `first` the state holds. */
+static void take_floats(struct tensor ret, size_t first, const struct buf *bytes) {
+    size_t end = first + bytes->len / sizeof(float);
+    size_t lo = first > ret.lo ? first : ret.lo, hi = end < ret.hi ? end : ret.hi;
+    if (lo < hi)
+        memcpy(ret.floats + (lo - ret.lo), bytes->data + (lo - first) * sizeof(float),
+               (hi - lo) * sizeof(float));
 }
 
 /* Loads one file of a checkpoint and holds it against the manifest. */
 static int load_file(int dir, int64_t step, const struct manifest_file *f, struct tensor ret,
-                     struct err *err) {
+                     size_t wanted, struct err *err) {
     BUF_FINI struct buf bytes = {0};
     char sum[65];
-    int r = checkpoint_dir_read(dir, step, f->name, ret.bytes, &bytes, err);
+    int r = checkpoint_dir_read(dir, step, f->name, wanted, &bytes, err);
     if (r < 0)
         return r;
     sha256_of(bytes.data, bytes.len, sum);
-    if (bytes.len != ret.bytes || f->bytes != (int64_t)ret.bytes)
+    if (bytes.len != wanted || f->bytes != (int64_t)wanted)
         return err_say(err, -EBADMSG, "%s has %zu bytes, the manifest says %lld", f->name,
                        bytes.len, (long long)f->bytes);
     if (strcmp(sum, f->sha256) != 0)
         return err_say(err, -EBADMSG, "%s has sha256 %.12s..., the manifest says %.12s...", f->name,
                        sum, f->sha256);
-    memcpy(ret.floats, bytes.data, ret.bytes);
+    take_floats(ret, (size_t)f->first, &bytes);
+    return 0;
+}
+
+/* How long a file must be: whole tensors, or parts that come to one. */
+static int file_bytes(const struct state *s, const struct manifest *m, int i, size_t *ret,
+                      struct err *err) {
+    const struct manifest_file *f = &m->files[i];
+    size_t all = tensor_of(s, f->tensor).all * sizeof(float);
+    size_t end = (size_t)f->first * sizeof(float) + (size_t)f->bytes;
+    bool last = i + 1 == m->n_files || m->files[i + 1].tensor != f->tensor;
+    if (m->parts && (end > all || (last && end != all)))
+        return err_say(err, -EBADMSG, "%s ends at byte %zu of %zu", f->name, end, all);
+    *ret = m->parts ? (size_t)f->bytes : all;
     return 0;
 }
 
@@ -117,8 +148,12 @@ static int load_step(const struct checkpoint_place *p, int dir, int64_t step, st
     r = check_training(p, &m, err);
     if (r == 0 && m.parameters != (int64_t)ret->values)
         return err_say(err, -EBADMSG, "it has %lld parameters", (long long)m.parameters);
-    for (int i = 0; i < m.n_files && r == 0; i++)
-        r = load_file(dir, step, &m.files[i], tensor_of(ret, i), err);
+    for (int i = 0; i < m.n_files && r == 0; i++) {
+        size_t wanted = 0;
+        r = file_bytes(ret, &m, i, &wanted, err);
+        if (r == 0)
+            r = load_file(dir, step, &m.files[i], tensor_of(ret, m.files[i].tensor), wanted, err);
+    }
     if (r == 0)
         ret->step = (uint64_t)step;
     return r;
@@ -137,12 +172,10 @@ static int load_newest(const struct checkpoint_place *p, int dir, uint64_t max_s
                                                        (unsigned long long)max_step)
                                              : load_step(p, dir, steps[i], ret, &why);
         checkpoint_dir_name(steps[i], name);
-        if (r == -EXDEV)
-            found = err_say(err, r, "%s/%s: %s", p->dir, name, why.msg);
-        if (r == 0)
+        if (r == 0) {
             found = 1;
-        if (r == 0 || r == -EXDEV)
             break;
+        }
         snprintf(sentence, sizeof(sentence), "ignored %s/%s: %s", p->dir, name, why.msg);
         ignored(arg, sentence);
     }
@@ -157,7 +190,7 @@ int checkpoint_load(const struct checkpoint_place *p, uint64_t max_step, struct 
     if (dir < 0)
         return dir;
     struct state s;
-    state_init(&s, p->model, p->optimizer);
+    state_init_part(&s, p->model, p->optimizer, ret->held, ret->held_moments);
     int r = load_newest(p, dir, max_step, &s, ignored, arg, err);
     if (r > 0) {
         char name[CHECKPOINT_DIR_NAME];
@@ -171,12 +204,19 @@ int checkpoint_load(const struct checkpoint_place *p, uint64_t max_step, struct 
 
 /* The descriptors stay open between writing and syncing. */
 struct checkpoint_draft {
-    int dir, fd[MANIFEST_FILES + 1];
+    int dir, fd[MANIFEST_TENSORS + 1];
     char name[TEMPORARY];
 };
 
+static struct checkpoint_draft draft_new(void) {
+    struct checkpoint_draft d = {.dir = -1};
+    for (int i = 0; i <= MANIFEST_TENSORS; i++)
+        d.fd[i] = -1;
+    return d;
+}
+
 static void draft_close(struct checkpoint_draft *d) {
-    for (int i = 0; i <= MANIFEST_FILES; i++)
+    for (int i = 0; i <= MANIFEST_TENSORS; i++)
         file_close(&d->fd[i]);
     file_close(&d->dir);
 }
@@ -190,6 +230,7 @@ static int write_file(struct checkpoint_draft *d, int i, const char *name, const
     return r ? err_set(err, r, "write %s", name) : 0;
 }
 
+/* All but the files. */
 static void describe(const struct checkpoint_place *p, const struct state *s,
                      struct manifest *ret) {
     *ret = (struct manifest){.step = (int64_t)s->step,
@@ -201,13 +242,17 @@ static void describe(const struct checkpoint_place *p, const struct state *s,
     snprintf(ret->run_id, sizeof(ret->run_id), "%s", p->run_id);
     snprintf(ret->network, sizeof(ret->network), "%s", p->model->name);
     snprintf(ret->optimizer, sizeof(ret->optimizer), "%s", p->optimizer->name);
-    manifest_name_files(ret, p->optimizer);
-    for (int i = 0; i < ret->n_files; i++) {
+}
+
+static void describe_files(const struct checkpoint_place *p, const struct state *s,
+                           struct manifest *m) {
+    manifest_name_files(m, p->optimizer, 0);
+    for (int i = 0; i < m->n_files; i++) {
         struct tensor t = tensor_of(s, i);
-        ret->files[i].bytes = (int64_t)t.bytes;
-        sha256_of(t.floats, t.bytes, ret->files[i].sha256);
+        m->files[i].bytes = (int64_t)tensor_bytes(t);
+        sha256_of(t.floats, tensor_bytes(t), m->files[i].sha256);
     }
-    memcpy(ret->model, ret->files[0].sha256, sizeof(ret->model));
+    memcpy(m->model, m->files[0].sha256, sizeof(m->model));
 }
 
 static int draft_write(struct checkpoint_draft *d, const struct checkpoint_place *p, int place,
@@ -220,17 +265,18 @@ static int draft_write(struct checkpoint_draft *d, const struct checkpoint_place
     struct manifest m;
     BUF_FINI struct buf text = {0};
     describe(p, s, &m);
+    describe_files(p, s, &m);
     manifest_write(&m, &text);
     int r = 0;
     for (int i = 0; i < m.n_files && r == 0; i++) {
         struct tensor t = tensor_of(s, i);
-        r = write_file(d, i, m.files[i].name, t.floats, t.bytes, err);
+        r = write_file(d, i, m.files[i].name, t.floats, tensor_bytes(t), err);
     }
     return r == 0 ? write_file(d, m.n_files, MANIFEST_NAME, text.data, text.len, err) : r;
 }
 
 static int draft_sync(const struct checkpoint_draft *d, struct err *err) {
-    for (int i = 0; i <= MANIFEST_FILES; i++)
+    for (int i = 0; i <= MANIFEST_TENSORS; i++)
         if (d->fd[i] >= 0 && fsync(d->fd[i]) < 0)
             return err_set(err, -errno, "fsync");
     return fsync(d->dir) < 0 ? err_set(err, -errno, "fsync %s", d->name) : 0;
@@ -264,11 +310,11 @@ static int publish(const struct checkpoint_place *p, int place, const struct che
             return err_set(err, -errno, "rename to %s", name);
         struct err ignored;
         struct state there;
-        state_init(&there, p->model, p->optimizer);
+        state_init_part(&there, p->model, p->optimizer, s->held, s->held_moments);
         bool same = load_step(p, place, (int64_t)s->step, &there, &ignored) == 0 &&
                     state_is_equal(&there, s);
         state_fini(&there);
-        if (same)
+        if (same && state_is_whole(s))
             return 0;
         snprintf(aside, sizeof(aside), "%s.old", d->name);
         if (renameat(place, name, place, aside) < 0 || renameat(place, d->name, place, name) < 0)
@@ -282,28 +328,42 @@ static void prune(const struct checkpoint_place *p, int place, uint64_t step) {
     int64_t *steps = NULL;
     struct err ignored;
     int n = checkpoint_dir_steps(place, &steps, &ignored), kept = 0;
+    struct leases leases;
+    leases_look(place, &leases);
     for (int i = 0; i < n; i++) {
         char name[CHECKPOINT_DIR_NAME];
         checkpoint_dir_name(steps[i], name);
-        if (steps[i] <= (int64_t)step && kept++ >= p->keep)
+        if (steps[i] <= (int64_t)step && kept++ >= p->keep && !leases_want(&leases, steps[i]))
             checkpoint_dir_remove(place, name);
     }
     free(steps);
 }
 
+typedef int say_fn(struct rankquake *q, uint64_t step, const char *path);
+
+/* A handle is for one thread at a time. */
+static void tell(const struct checkpoint_place *p, say_fn *say, struct rankquake *q, uint64_t step,
+                 const char *path) {
+    if (p->speaking)
+        pthread_mutex_lock(p->speaking);
+    say(q, step, path);
+    if (p->speaking)
+        pthread_mutex_unlock(p->speaking);
+}
+
 static int save(const struct checkpoint_place *p, int place, const struct state *s,
                 struct rankquake *q, struct err *err) {
     char name[CHECKPOINT_DIR_NAME], path[PATH_MAX];
-    struct checkpoint_draft d = {.dir = -1, .fd = {-1, -1, -1, -1}};
+    struct checkpoint_draft d = draft_new();
     checkpoint_dir_name((int64_t)s->step, name);
     snprintf(path, sizeof(path), "%s/%s", p->dir, name);
     snprintf(d.name, sizeof(d.name), ".%s.round-%lld.pid-%ld", name, (long long)p->round,
              (long)getpid());
-    rankquake_checkpoint_begin(q, s->step, path);
+    tell(p, rankquake_checkpoint_begin, q, s->step, path);
     checkpoint_dir_sweep(place, p->round);
     int r = draft_write(&d, p, place, s, err);
     if (r == 0) {
-        rankquake_checkpoint_write(q, s->step, path);
+        tell(p, rankquake_checkpoint_write, q, s->step, path);
         r = draft_sync(&d, err);
     }
     if (r == 0)
@@ -314,9 +374,15 @@ static int save(const struct checkpoint_place *p, int place, const struct state 
     checkpoint_dir_remove(place, d.name);
     if (r < 0)
         return r;
-    rankquake_checkpoint_commit(q, s->step, path);
+    tell(p, rankquake_checkpoint_commit, q, s->step, path);
     prune(p, place, s->step);
     return 0;
+}
+
+static int named(const struct checkpoint_place *p, uint64_t step, int r, struct err *err) {
+    return r < 0
+               ? err_wrap(err, "checkpoint of step %llu in %s: ", (unsigned long long)step, p->dir)
+               : 0;
 }
 
 int checkpoint_save(const struct checkpoint_place *p, const struct state *s, struct rankquake *q,
@@ -324,8 +390,148 @@ int checkpoint_save(const struct checkpoint_place *p, const struct state *s, str
     FILE_CLOSE int place = open_place(p, err);
     if (place < 0)
         return place;
-    int r = save(p, place, s, q, err);
-    return r < 0 ? err_wrap(err, "checkpoint of step %llu in %s: ", (unsigned long long)s->step,
-                            p->dir)
-                 : 0;
+    return named(p, s->step, save(p, place, s, q, err), err);
+}
+
+/* ---- in parts ---- */
+
+static void parts_name(const struct checkpoint_place *p, uint64_t step, int parts,
+                       char ret[TEMPORARY]) {
+    snprintf(ret, TEMPORARY, ".step-%08llu.round-%lld.parts-%d", (unsigned long long)step,
+             (long long)p->round, parts);
+}
+
+static void final_path(const struct checkpoint_place *p, uint64_t step, char ret[PATH_MAX]) {
+    char name[CHECKPOINT_DIR_NAME];
+    checkpoint_dir_name((int64_t)step, name);
+    snprintf(ret, PATH_MAX, "%s/%s", p->dir, name);
+}
+
+int checkpoint_parts_begin(const struct checkpoint_place *p, uint64_t step, int parts,
+                           struct rankquake *q, struct err *err) {
+    FILE_CLOSE int place = open_place(p, err);
+    char draft[TEMPORARY], path[PATH_MAX];
+    if (place < 0)
+        return place;
+    parts_name(p, step, parts, draft);
+    final_path(p, step, path);
+    tell(p, rankquake_checkpoint_begin, q, step, path);
+    checkpoint_dir_sweep(place, p->round);
+    int r = mkdirat(place, draft, 0777) < 0 ? err_set(err, -errno, "make %s", draft) : 0;
+    return named(p, step, r, err);
+}
+
+/* What a rank saves of a tensor: its part of the whole, or all that it has of it. */
+static struct tensor cut(struct tensor t, int part, int parts) {
+    size_t first = t.all * (size_t)part / (size_t)parts;
+    size_t end = t.all * ((size_t)part + 1) / (size_t)parts;
+    if (t.hi - t.lo < t.all)
+        return t;
+    return (struct tensor){t.floats + first, first, end, t.all};
+}
+
+static int write_parts(struct checkpoint_draft *d, const struct checkpoint_place *p,
+                       const struct state *s, int part, int parts, struct checkpoint_part *ret,
+                       struct err *err) {
+    struct manifest m;
+    int r = 0;
+    manifest_name_files(&m, p->optimizer, parts);
+    for (int i = 0; i <= s->moments && r == 0; i++) {
+        struct tensor t = cut(tensor_of(s, i), part, parts);
+        r = write_file(d, i, m.files[i * parts + part].name, t.floats, tensor_bytes(t), err);
+        sha256_of(t.floats, tensor_bytes(t), ret->sha256[i]);
+        ret->first[i] = (int64_t)t.lo;
+        ret->bytes[i] = (int64_t)tensor_bytes(t);
+    }
+    return r == 0 ? draft_sync(d, err) : r;
+}
+
+int checkpoint_part_write(const struct checkpoint_place *p, const struct state *s, int part,
+                          int parts, struct checkpoint_part *ret, struct err *err) {
+    FILE_CLOSE int place = open_place(p, err);
+    struct checkpoint_draft d = draft_new();
+    if (place < 0)
+        return place;
+    parts_name(p, s->step, parts, d.name);
+    d.dir = openat(place, d.name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = d.dir < 0 ? err_set(err, -errno, "open %s", d.name)
+                      : write_parts(&d, p, s, part, parts, ret, err);
+    draft_close(&d);
+    return named(p, s->step, r, err);
+}
+
+/* The model's hash, of what the ranks have written: none of them has all of it. */
+static int hash_parts(int draft, const struct manifest *m, char ret[65], struct err *err) {
+    struct sha256 sum;
+    sha256_init(&sum);
+    for (int i = 0; i < m->parts; i++) {
+        BUF_FINI struct buf bytes = {0};
+        FILE_CLOSE int fd = openat(draft, m->files[i].name, O_RDONLY | O_CLOEXEC);
+        int r = fd < 0 ? -errno : file_read_fd(fd, (size_t)m->files[i].bytes, &bytes, NULL);
+        if (r < 0)
+            return err_set(err, r, "%s", m->files[i].name);
+        sha256_update(&sum, bytes.data, bytes.len);
+    }
+    sha256_hex(&sum, ret);
+    return 0;
+}
+
+static int describe_parts(const struct checkpoint_place *p, const struct state *s, int draft,
+                          int parts, const struct checkpoint_part *written, struct manifest *m,
+                          struct err *err) {
+    describe(p, s, m);
+    manifest_name_files(m, p->optimizer, parts);
+    for (int i = 0; i < m->n_files; i++) {
+        struct manifest_file *f = &m->files[i];
+        const struct checkpoint_part *from = &written[i % parts];
+        f->first = from->first[f->tensor];
+        f->bytes = from->bytes[f->tensor];
+        memcpy(f->sha256, from->sha256[f->tensor], sizeof(f->sha256));
+    }
+    if (!state_is_whole(s))
+        return hash_parts(draft, m, m->model, err);
+    state_hash(s, m->model);
+    return 0;
+}
+
+static int complete(struct checkpoint_draft *d, const struct checkpoint_place *p, int place,
+                    const struct state *s, const struct manifest *m, struct rankquake *q,
+                    struct err *err) {
+    BUF_FINI struct buf text = {0};
+    char path[PATH_MAX];
+    final_path(p, s->step, path);
+    manifest_write(m, &text);
+    int r = write_file(d, 0, MANIFEST_NAME, text.data, text.len, err);
+    if (r == 0) {
+        tell(p, rankquake_checkpoint_write, q, s->step, path);
+        r = draft_sync(d, err);
+    }
+    if (r == 0)
+        r = check_fence(p, place, err);
+    if (r == 0)
+        r = publish(p, place, d, s, err);
+    checkpoint_dir_remove(place, d->name);
+    if (r < 0)
+        return r;
+    tell(p, rankquake_checkpoint_commit, q, s->step, path);
+    prune(p, place, s->step);
+    return 0;
+}
+
+int checkpoint_parts_commit(const struct checkpoint_place *p, const struct state *s, int parts,
+                            const struct checkpoint_part *written, struct rankquake *q,
+                            struct err *err) {
+    FILE_CLOSE int place = open_place(p, err);
+    struct checkpoint_draft d = draft_new();
+    struct manifest m;
+    if (place < 0)
+        return place;
+    parts_name(p, s->step, parts, d.name);
+    d.dir = openat(place, d.name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = d.dir < 0 ? err_set(err, -errno, "open %s", d.name)
+                      : describe_parts(p, s, d.dir, parts, written, &m, err);
+    if (r == 0)
+        r = complete(&d, p, place, s, &m, q, err);
+    draft_close(&d);
+    return named(p, s->step, r, err);
 }

@@ -93,7 +93,13 @@ void checkpoint_dir_sweep(int dir, int64_t round) {
     FILE_CLOSE_DIR DIR *d = list(dir);
     for (struct dirent *e; d && (e = readdir(d));) {
         const char *at = strstr(e->d_name, ".round-");
-        if (strncmp(e->d_name, ".step-", 6) == 0 && at && strtoll(at + 7, NULL, 10) <= round)
+        bool draft = strncmp(e->d_name, ".step-", 6) == 0,
+             token = strncmp(e->d_name, ".place-", 7) == 0;
+        if (!(draft || token) || !at || strtoll(at + 7, NULL, 10) > round)
+            continue;
+        if (token)
+            unlinkat(dir, e->d_name, 0);
+        else
             checkpoint_dir_remove(dir, e->d_name);
     }
 }

@@ -8,20 +8,32 @@
 
 static const char format[] = "ranktrain-checkpoint";
 
-_Static_assert(MANIFEST_FILES >= 1 + OPTIMIZER_MOMENTS, "weights and every moment");
+_Static_assert((int)MANIFEST_TENSORS >= 1 + (int)OPTIMIZER_MOMENTS, "weights and every moment");
 
-void manifest_name_files(struct manifest *m, const struct optimizer_kind *k) {
-    m->n_files = 1 + optimizer_moments(k);
-    snprintf(m->files[0].name, sizeof(m->files[0].name), "%s", MANIFEST_WEIGHTS);
-    for (int i = 1; i < m->n_files; i++)
-        snprintf(m->files[i].name, sizeof(m->files[i].name), "%s.f32", k->moments[i - 1]);
+const char *manifest_tensor(const struct optimizer_kind *k, int tensor) {
+    return tensor == 0 ? "weights" : k->moments[tensor - 1];
+}
+
+void manifest_name_files(struct manifest *m, const struct optimizer_kind *k, int parts) {
+    int each = parts ? parts : 1, tensors = 1 + optimizer_moments(k);
+    m->parts = parts;
+    m->n_files = tensors * each;
+    for (int i = 0; i < m->n_files; i++) {
+        struct manifest_file *f = &m->files[i];
+        f->tensor = i / each;
+        const char *tensor = manifest_tensor(k, f->tensor);
+        if (parts)
+            snprintf(f->name, sizeof(f->name), "%.16s.%03d-of-%03d.f32", tensor, i % each, parts);
+        else
+            snprintf(f->name, sizeof(f->name), "%.16s.f32", tensor);
+    }
 }
 
 void manifest_write(const struct manifest *m, struct buf *out) {
     struct json_writer w = {.out = out};
     json_object(&w, NULL);
     json_put_string(&w, "format", format);
-    json_put_i64(&w, "version", MANIFEST_VERSION);
+    json_put_i64(&w, "version", m->parts ? 2 : 1);
     json_put_i64(&w, "step", m->step);
     json_put_i64(&w, "round", m->round);
     json_put_string(&w, "run_id", m->run_id);
@@ -36,6 +48,10 @@ void manifest_write(const struct manifest *m, struct buf *out) {
     for (int i = 0; i < m->n_files; i++) {
         json_object(&w, NULL);
         json_put_string(&w, "name", m->files[i].name);
+        if (m->parts) {
+            json_put_stringn(&w, "tensor", m->files[i].name, strcspn(m->files[i].name, "."));
+            json_put_i64(&w, "first", m->files[i].first);
+        }
         json_put_i64(&w, "bytes", m->files[i].bytes);
         json_put_string(&w, "sha256", m->files[i].sha256);
         json_end_object(&w);
@@ -53,33 +69,60 @@ static int read_file(const struct json *files, struct manifest_file *f, struct e
         if (strlen(sum) != 64)
             return err_say(err, -EBADMSG, "the sha256 of %s has not 64 digits", f->name);
         f->bytes = json_get_i64(it, "bytes", -1);
+        f->first = json_get_i64(it, "first", 0);
         snprintf(f->sha256, sizeof(f->sha256), "%s", sum);
         return 0;
     }
     return err_say(err, -EBADMSG, "%s is not listed", f->name);
 }
 
-/* Which files there must be depends on the optimizer. */
+/* The parts of a tensor follow upon one another. */
+static int check_order(const struct manifest *m, struct err *err) {
+    int64_t next = 0;
+    for (int i = 0; i < m->n_files; i++) {
+        const struct manifest_file *f = &m->files[i];
+        next = i && f->tensor == m->files[i - 1].tensor ? next : 0;
+        if (f->first != next || f->bytes < 0 || f->bytes % (int64_t)sizeof(float))
+            return err_say(err, -EBADMSG,
+                           "%s begins at float %lld and has %lld bytes; %lld come "
+                           "before it",
+                           f->name, (long long)f->first, (long long)f->bytes, (long long)next);
+        next += f->bytes / (int64_t)sizeof(float);
+    }
+    return 0;
+}
+
+/* Which files there must be depends on the optimizer, and how many parts on who wrote them. */
 static int read_files(const struct json *j, struct manifest *m, struct err *err) {
     struct err unknown;
+    const struct json *files = json_get(j, "files");
     const struct optimizer_kind *k = optimizer_find(m->optimizer, &unknown);
     if (!k)
         return err_say(err, -EBADMSG, "its optimizer, %s, is not known", m->optimizer);
-    manifest_name_files(m, k);
+    int tensors = 1 + optimizer_moments(k), n = files ? (int)files->length : 0;
+    bool parted = json_get_i64(j, "version", 0) > 1;
+    if (parted && (n < tensors || n % tensors || n / tensors > MANIFEST_PARTS))
+        return err_say(err, -EBADMSG,
+                       "%d files are no equal number of parts, at most %d, of %d "
+                       "tensors",
+                       n, MANIFEST_PARTS, tensors);
+    manifest_name_files(m, k, parted ? n / tensors : 0);
     for (int i = 0; i < m->n_files; i++) {
-        int r = read_file(json_get(j, "files"), &m->files[i], err);
+        int r = read_file(files, &m->files[i], err);
         if (r < 0)
             return r;
     }
-    return 0;
+    return parted ? check_order(m, err) : 0;
 }
 
 static int read_tree(const struct json *j, struct manifest *m, struct err *err) {
     if (strcmp(json_get_string(j, "format", ""), format) != 0)
         return err_say(err, -EBADMSG, "it has no \"format\": \"%s\"", format);
-    if (json_get_i64(j, "version", 0) != MANIFEST_VERSION)
-        return err_say(err, -EBADMSG, "version %lld is not known, only %d",
-                       (long long)json_get_i64(j, "version", 0), MANIFEST_VERSION);
+    int64_t version = json_get_i64(j, "version", 0);
+    if (version < 1 || version > MANIFEST_VERSION)
+        return err_say(err, -EBADMSG, "version %lld is not known, only 1 to %d%s",
+                       (long long)version, MANIFEST_VERSION,
+                       version > MANIFEST_VERSION ? ": a newer ranktrain has written it" : "");
     m->step = json_get_i64(j, "step", -1);
     m->round = json_get_i64(j, "round", -1);
     m->world_size = json_get_i64(j, "world_size", -1);

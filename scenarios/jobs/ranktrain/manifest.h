@@ -6,10 +6,11 @@
  *     weights.f32     little-endian IEEE 754 floats in the order of model.h; LeNet-5 has 61,706
  *     velocity.f32    the momentum of each trained one; with Adam there are first_moment.f32 and
  *                     second_moment.f32 instead
+ *     or, of a sharded one (version 2), each of them in parts: weights.000-of-004.f32 ...
  *     manifest.json   one JSON object, at most 64 KiB:
  *
  *     {"format": "ranktrain-checkpoint",
- *      "version": 1,
+ *      "version": 1,                   2 where it is in parts
  *      "step": 25,                     updates applied; equal to the number in the directory's name
  *      "round": 3,                     RANKRUN_ROUND of the writer, 0 where there was none
  *      "run_id": "job-17",             TORCHELASTIC_RUN_ID of the writer, "" where there was none
@@ -19,16 +20,24 @@
  *      "width": 6,                     --width, resolved; where it is not said: 6
  *      "optimizer": "sgd",             --optimizer; where it is not said: sgd
  *      "parameters": 61706,            floats in weights.f32
- *      "model": "<64 hex>",            SHA-256 of weights.f32; of the last step it is the
- *                                      model hash
+ *      "model": "<64 hex>",            SHA-256 of all weights in order, whether in one file or
+ *                                      in parts; of the last step it is the model hash
  *      "files": [{"name": "weights.f32", "bytes": 246824, "sha256": "<64 hex>"},
  *                {"name": "velocity.f32", "bytes": 246824, "sha256": "<64 hex>"}]}
  *
- * It is complete when the manifest is such an object, its step is that of the directory's name, and
+ * In version 2 each entry of files also has "tensor" (weights, or a moment's name) and "first", the
+ * number of floats of that tensor before it. They are listed tensor by tensor, in order, and those of
+ * a tensor follow upon one another without a gap, so that a reader who puts them together has the
+ * file of version 1, and whoever wants a range reads the parts that it lies in:
+ *
+ *     {"name": "weights.001-of-002.f32", "tensor": "weights", "first": 30853, "bytes": 123412, ...}
+ *
+ * A writer uses the lowest version that can say it. It is complete when the manifest is such an object, its step is that of the directory's name, and
  * every file it lists is there with that length and that SHA-256 (lower-case hex). Fields that are
  * not known are to be ignored; files that are not listed do not belong to it.
  *
- * It is written under a name that begins with a dot, all files and then that directory are synced,
+ * A sharded one is written by several ranks; the manifest, by one of them, when all of the parts have
+ * been synced. It is written under a name that begins with a dot, all files and then that directory are synced,
  * it is renamed to its final name, and DIR is synced. So a directory with the final name that is
  * not complete was damaged later, or its disk lost what had been synced. */
 #pragma once
@@ -41,7 +50,13 @@
 
 #include <stdint.h>
 
-enum { MANIFEST_FILES = 3, MANIFEST_BYTES_MAX = 64 * 1024, MANIFEST_VERSION = 1 };
+enum {
+    MANIFEST_TENSORS = 3, /* weights and moments */
+    MANIFEST_PARTS = 64,  /* as many as ranks */
+    MANIFEST_FILES = MANIFEST_TENSORS * MANIFEST_PARTS,
+    MANIFEST_BYTES_MAX = 64 * 1024,
+    MANIFEST_VERSION = 2 /* the highest that is known */
+};
 
 #define MANIFEST_NAME    "manifest.json"
 #define MANIFEST_WEIGHTS "weights.f32"
@@ -49,15 +64,21 @@ enum { MANIFEST_FILES = 3, MANIFEST_BYTES_MAX = 64 * 1024, MANIFEST_VERSION = 1 
 struct manifest {
     int64_t step, round, world_size, seed, width, parameters;
     char run_id[128], network[MODEL_NAME], optimizer[MODEL_NAME], model[65];
+    int parts; /* of each tensor; 0: whole files, version 1 */
     int n_files;
     struct manifest_file {
-        char name[32], sha256[65];
-        int64_t bytes;
-    } files[MANIFEST_FILES]; /* weights, then the optimizer's moments */
+        char name[40], sha256[65];
+        int tensor;           /* 0: weights, then the optimizer's moments */
+        int64_t first, bytes; /* first: floats of the tensor before it */
+    } files[MANIFEST_FILES];
 };
 
-/* The files of a checkpoint, by their names, without lengths and sums. */
-void manifest_name_files(struct manifest *m, const struct optimizer_kind *k);
+/* The files of a checkpoint, by their names, without lengths and sums: whole ones, or so many parts
+ * of each tensor. */
+void manifest_name_files(struct manifest *m, const struct optimizer_kind *k, int parts);
+
+/* "weights", "velocity" ... */
+const char *manifest_tensor(const struct optimizer_kind *k, int tensor);
 
 void manifest_write(const struct manifest *m, struct buf *out);
 

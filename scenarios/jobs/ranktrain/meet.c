@@ -18,70 +18,6 @@ static const int64_t group_ns = INT64_C(30000000000);
 
 enum { COMMUNICATOR_DIGITS = 16 };
 
-static void say_ignored(void *arg, const char *sentence) {
-    fprintf(stderr, "ranktrain: rank 0: %s\n", sentence);
-}
-
-/* Rank 0 chooses, once per round, where to go on. Into ret: the whole. */
-static int decide(struct trainer *t, struct state *ret, struct err *err) {
-    struct trainer_decision *d = &t->decision;
-    int found = 0;
-    if (t->o->checkpoint_dir)
-        found = checkpoint_load(&t->place, t->last_step, ret, d->path, say_ignored, NULL, err);
-    d->fresh = found == 0;
-    d->step = ret->step;
-    return found < 0 ? found : 0;
-}
-
-/* Copies whole[0..n), which rank 0 has, to all, and each keeps what it holds. */
-static int share_floats(struct bootstrap *b, const float *whole, size_t n, struct state_range held,
-                        float *ret, struct err *err) {
-    enum { BLOCK = 64 * 1024 };
-    float *block = mem_array(float, BLOCK);
-    int r = 0;
-    for (size_t at = 0; at < n && r == 0; at += BLOCK) {
-        size_t end = at + BLOCK < n ? at + BLOCK : n;
-        if (b->request.rank == 0)
-            memcpy(block, whole + at, (end - at) * sizeof(*block));
-        r = bootstrap_share(b, block, (end - at) * sizeof(*block), err);
-        size_t lo = held.lo > at ? held.lo : at, hi = held.hi < end ? held.hi : end;
-        if (r == 0 && lo < hi)
-            memcpy(ret + (lo - held.lo), block + (lo - at), (hi - lo) * sizeof(*ret));
-    }
-    free(block);
-    return r;
-}
-
-/* The first weights each rank draws itself, those that it holds: the seed decides. */
-static int share_state(struct trainer *t, struct bootstrap *b, const struct state *whole,
-                       struct err *err) {
-    struct state *s = &t->state;
-    s->step = t->decision.step;
-    if (t->decision.fresh) {
-        model_init_part(t->model, (uint64_t)t->o->seed, s->held.lo, s->held.hi, s->weights);
-        return 0;
-    }
-    int r = share_floats(b, whole->weights, s->values, s->held, s->weights, err);
-    for (int i = 0; i < s->moments && r == 0; i++)
-        r = share_floats(b, whole->moment[i], s->trained, s->held_moments, s->moment[i], err);
-    return r;
-}
-
-/* Rank 0 has the whole in hand until all have what they hold of it. */
-static int find_state(struct trainer *t, struct bootstrap *b, struct err *err) {
-    struct state whole = {0};
-    bool loads = trainer_leads(t) && t->o->checkpoint_dir;
-    if (loads)
-        state_init(&whole, t->model, t->optimizer.kind);
-    int r = trainer_leads(t) ? decide(t, &whole, err) : 0;
-    if (r == 0)
-        r = bootstrap_share(b, &t->decision, sizeof(t->decision), err);
-    if (r == 0)
-        r = share_state(t, b, &whole, err);
-    state_fini(&whole);
-    return r;
-}
-
 /* Tells sets of images apart; ranks may each have a part of one. */
 static uint32_t data_mark(const struct images *d) {
     return d->parts > 1 ? d->parts : d->tail;
@@ -141,10 +77,15 @@ static int form_group(struct trainer *t, struct bootstrap *b, struct err *err) {
         .run_id = o->run_id,
         .round = o->round,
         .wait = {.deadline_ns = deadline_in_ns(span), .wake_fd = t->wake_fd}};
+    const struct resume_request from = {.place = &t->place,
+                                        .seed = (uint64_t)o->seed,
+                                        .last_step = t->last_step,
+                                        .fresh = o->fresh,
+                                        .in_memory = t->in_memory};
     describe_job(t, q.job);
     int r = bootstrap_join(b, &q, err);
     if (r == 0)
-        r = find_state(t, b, err);
+        r = resume_agree(b, &from, &t->state, &t->resume, err);
     if (r == 0)
         r = open_collective(t, b, err);
     if (r == 0)
@@ -152,6 +93,17 @@ static int form_group(struct trainer *t, struct bootstrap *b, struct err *err) {
     return r;
 }
 
+static void say_group(const struct trainer *t) {
+    printf("world %d, round %lld, %llu steps\n", t->o->world, (long long)t->o->round,
+           (unsigned long long)t->last_step);
+    if (t->resume.places.n > 1)
+        printf("checkpoints in %d directories of the same name, each keeps its own\n",
+               t->resume.places.n);
+    if (*t->resume.path)
+        printf("resumed step %llu from %s\n", (unsigned long long)t->state.step, t->resume.path);
+}
+
+/* A node that has not got what the group goes on from keeps a copy from here on. */
 int meet(struct trainer *t, struct err *err) {
     struct bootstrap *b = mem_new(struct bootstrap);
     int r = form_group(t, b, err);
@@ -161,12 +113,8 @@ int meet(struct trainer *t, struct err *err) {
         return r;
     const struct state *s = &t->state;
     t->saved_step = s->step;
-    rankquake_resume(&t->q, s->step, t->decision.path);
-    if (!trainer_leads(t))
-        return 0;
-    printf("world %d, round %lld, %llu steps\n", t->o->world, (long long)t->o->round,
-           (unsigned long long)t->last_step);
-    if (*t->decision.path)
-        printf("resumed step %llu from %s\n", (unsigned long long)s->step, t->decision.path);
-    return 0;
+    rankquake_resume(&t->q, s->step, t->resume.path);
+    if (trainer_leads(t))
+        say_group(t);
+    return t->resume.lacks ? checkpoint_save(&t->place, s, &t->q, err) : 0;
 }

@@ -5,7 +5,8 @@
 
 #include "base/err.h"
 
-/* Forms the group and leaves every rank with its part of the state that rank 0 has chosen: that of
- * the newest complete checkpoint, or the first one of the seed. Returns 0, -ECANCELED, or an error
+/* Forms the group and leaves every rank with its part of the state to go on from: that of the
+ * newest complete checkpoint that anybody has (checkpoints/resume.h), or the first one of the seed.
+ * Whoever keeps checkpoints and has not got that one, has it then. Returns 0, -ECANCELED, or an error
  * whose sentence names the peer or the checkpoint. */
 int meet(struct trainer *t, struct err *err);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { WHOLE, REAL, SPAN_MS, SPAN_S, TEXT, SWITCH };
+enum kind { WHOLE, REAL, SPAN_MS, SPAN_S, PACE, TEXT, SWITCH };
 
 struct options_option {
     const char *name, *value, *about;
@@ -30,8 +30,19 @@ static const struct options_option table[] = {
     {"epochs", "N", "times the training data is gone through", WHOLE, AT(epochs), 1, 100000},
     {"samples", "N", "train on the first N images alone; 0: all", WHOLE, AT(samples), 0, 99999999},
     {"checkpoint-dir", "DIR", "save there and resume from there", TEXT, AT(checkpoint_dir), 0, 0},
-    {"checkpoint-every", "K", "steps between two checkpoints", WHOLE, AT(checkpoint_every), 1,
-     99999999},
+    {"checkpoint-every", "K|Kep", "steps between two checkpoints, or epochs: 1ep", PACE,
+     AT(checkpoint_every), 1, 99999999},
+    {"checkpoint-async", NULL, "save beside the training; the next save waits for the one before",
+     SWITCH, AT(checkpoint_async), 0, 0},
+    {"checkpoint-sharded", NULL, "every rank saves its part of weights and moments", SWITCH,
+     AT(checkpoint_sharded), 0, 0},
+    {"fresh", NULL, "begin anew where there are checkpoints and none of them can be used", SWITCH,
+     AT(fresh), 0, 0},
+    {"recover", "restart|in-process",
+     "when a peer is lost: end, to be started again, or meet again without ending", TEXT,
+     AT(recover), 0, 0},
+    {"scale-lr", "WORLD", "lr is for so many workers, and grows with their number; 0: for any",
+     WHOLE, AT(scale_lr), 0, 100000},
     {"checkpoint-keep", "N", "checkpoints to keep, the newest", WHOLE, AT(checkpoint_keep), 1,
      1000000},
     {"dataset", "NAME",
@@ -137,14 +148,18 @@ static int set_number(const struct options_option *o, void *at, const char *valu
         end += 2;
     } else if (o->kind == SPAN_S && strcmp(end, "s") == 0)
         end++;
-    if (end == value || *end || errno || !(x >= o->min && x <= o->max) ||
-        (o->kind == WHOLE && x != floor(x)))
-        return err_say(err, -EINVAL, "--%s=%s: expected a %snumber from %.10g to %.10g", o->name,
-                       value, o->kind == WHOLE ? "whole " : "", o->min, o->max);
+    bool epochs = o->kind == PACE && strcmp(end, "ep") == 0,
+         whole = o->kind == WHOLE || o->kind == PACE;
+    if (epochs)
+        end += 2;
+    if (end == value || *end || errno || !(x >= o->min && x <= o->max) || (whole && x != floor(x)))
+        return err_say(err, -EINVAL, "--%s=%s: expected a %snumber from %.10g to %.10g%s", o->name,
+                       value, whole ? "whole " : "", o->min, o->max,
+                       o->kind == PACE ? ", of steps, or of epochs with ep behind it" : "");
     if (o->kind == REAL)
         *(double *)at = x;
     else
-        *(int64_t *)at = o->kind == WHOLE ? (int64_t)x : (int64_t)(x * unit);
+        *(int64_t *)at = whole ? (int64_t)(epochs ? -x : x) : (int64_t)(x * unit);
     return 0;
 }
 
@@ -364,8 +379,11 @@ static void rename_backend(struct ranktrain_options *o) {
 static int check(const struct ranktrain_options *o, struct err *err) {
     static const char *const devices[] = {"auto", "cpu", "cuda", NULL};
     static const char *const backends[] = {"tcp", "nccl", NULL};
+    static const char *const recoveries[] = {"restart", "in-process", NULL};
     if (!is_one_of(o->device, devices))
         return err_say(err, -EINVAL, "--device=%s: expected auto, cpu or cuda", o->device);
+    if (!is_one_of(o->recover, recoveries))
+        return err_say(err, -EINVAL, "--recover=%s: expected restart or in-process", o->recover);
     if (!is_one_of(o->dist_backend, backends))
         return err_say(err, -EINVAL, "--dist-backend=%s: expected tcp or nccl", o->dist_backend);
     if (!mode_find(o->mode, err) || !dataset_find(o->dataset, err) ||
@@ -411,6 +429,7 @@ int options_parse(int argc, char **argv, struct ranktrain_options *ret, struct e
         .epochs = 3,
         .checkpoint_every = 100,
         .checkpoint_keep = 3,
+        .recover = "restart",
         .log_every = 25,
         .seed = 1,
         .dataset = getenv("RANKTRAIN_DATASET"),

@@ -14,9 +14,14 @@ enum { OPTIONS_RUN_ID = 128 };
 #define OPTIONS_VARIABLE "RANKTRAIN_OPTIONS"
 
 struct ranktrain_options {
-    int64_t steps;   /* 0: as many as the epochs have */
-    int64_t samples; /* of the training data, the first; 0: all */
-    int64_t epochs, checkpoint_every, checkpoint_keep, log_every, seed;
+    int64_t steps;            /* 0: as many as the epochs have */
+    int64_t samples;          /* of the training data, the first; 0: all */
+    int64_t checkpoint_every; /* steps; below 0: so many epochs */
+    bool checkpoint_async, checkpoint_sharded;
+    bool fresh;          /* begin anew where there are checkpoints and none can be used */
+    const char *recover; /* "restart" or "in-process" */
+    int64_t scale_lr;    /* the world that lr is for; 0: lr is for every world */
+    int64_t epochs, checkpoint_keep, log_every, seed;
     const char *checkpoint_dir; /* NULL: no checkpoints */
     const char *dataset;
     const char *data_dir; /* NULL: where the dataset usually is */

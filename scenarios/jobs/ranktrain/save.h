@@ -1,12 +1,26 @@
 /* save: when and how the state of a training run is kept. What a checkpoint is and where it lies is
- * checkpoint.h's concern. */
+ * checkpoint.h's concern, who keeps which directory checkpoints/places.h's.
+ *
+ * Beside the training (--checkpoint-async) a save is told as begun by the thread that makes it, and
+ * as committed when it is durable; the next one waits for it. In parts (--checkpoint-sharded, and
+ * always where no rank has the whole state) the ranks agree behind the steps that follow: one
+ * completes the checkpoint when all have written their part. */
 #pragma once
 
 #include "scenarios/jobs/ranktrain/trainer.h"
 
 #include "base/err.h"
 
-/* Called by every rank behind each step, with end when it is the last one that it makes, be it that
- * all are done or that it has been asked to end; the same on all ranks but for end, which one may be
- * asked sooner. Saves when it is time. Returns 0 or an error of checkpoint_save. */
-int save_step(struct trainer *t, bool end, struct err *err);
+/* Once the group has formed; again when it has formed anew. */
+int save_open(struct trainer *t, struct err *err);
+
+/* Called by every rank behind each step. Saves when it is time, and behind the last step, which is
+ * the same on all ranks, waits until all is durable. Returns 0 or an error of checkpoint.h. */
+int save_step(struct trainer *t, struct err *err);
+
+/* Asked to end: this rank alone makes a last checkpoint of the step that it is at, if it keeps any
+ * and has all of the state. */
+int save_last(struct trainer *t, struct err *err);
+
+/* Waits for what is being saved. */
+void save_close(struct trainer *t);

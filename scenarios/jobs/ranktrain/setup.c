@@ -87,6 +87,12 @@ static struct model_data data_of(const struct trainer *t) {
     return d;
 }
 
+/* The batch of a step, and so the rate, is the same for every world, unless asked for otherwise. */
+static double learning_rate(const struct ranktrain_options *o, const struct optimizer_kind *k) {
+    double lr = o->lr < 0 ? k->lr : o->lr;
+    return o->scale_lr ? lr * o->world / (double)o->scale_lr : lr;
+}
+
 static int open_model(struct trainer *t, struct err *err) {
     const struct ranktrain_options *o = t->o;
     const struct model_data data = data_of(t);
@@ -95,7 +101,7 @@ static int open_model(struct trainer *t, struct err *err) {
     if (!t->model)
         return -EINVAL;
     t->optimizer = (struct optimizer){
-        .kind = k, .lr = (float)(o->lr < 0 ? k->lr : o->lr), .momentum = (float)o->momentum};
+        .kind = k, .lr = (float)learning_rate(o, k), .momentum = (float)o->momentum};
     t->place = (struct checkpoint_place){.dir = o->checkpoint_dir,
                                          .model = t->model,
                                          .optimizer = t->optimizer.kind,
@@ -103,7 +109,11 @@ static int open_model(struct trainer *t, struct err *err) {
                                          .round = o->round,
                                          .seed = o->seed,
                                          .world = o->world,
-                                         .keep = (int)o->checkpoint_keep};
+                                         .keep = (int)o->checkpoint_keep,
+                                         .speaking = &t->speaking};
+    t->save_every = o->checkpoint_every > 0
+                        ? (uint64_t)o->checkpoint_every
+                        : (uint64_t)-o->checkpoint_every * sampler_steps_per_epoch(&t->sampler);
     if (trainer_leads(t))
         printf("network %s of width %d, %zu parameters, %s\n", t->model->name, t->model->width,
                t->model->trained, k->name);

@@ -35,6 +35,11 @@ void state_fini(struct state *s) {
     *s = (struct state){0};
 }
 
+void state_clear(struct state *s) {
+    s->step = 0;
+    memset(s->weights, 0, state_bytes(s));
+}
+
 size_t state_bytes(const struct state *s) {
     return (state_range_length(s->held) +
             (size_t)s->moments * state_range_length(s->held_moments)) *

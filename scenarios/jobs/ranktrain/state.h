@@ -36,6 +36,7 @@ void state_init_part(struct state *ret, const struct model *m, const struct opti
 /* All of it is here. */
 bool state_is_whole(const struct state *s);
 void state_fini(struct state *s);
+void state_clear(struct state *s); /* all zero again, of step 0 */
 
 /* Of the same model and optimizer, and the same part of it. */
 void state_copy(struct state *dst, const struct state *src);

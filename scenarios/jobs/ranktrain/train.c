@@ -46,9 +46,11 @@ static int tell_step(struct trainer *t, double loss, struct err *err) {
     if (r < 0)
         return r;
     mark[STATE_MARK - 1] = '\0';
+    pthread_mutex_lock(&t->speaking);
     tell_samples(t);
     rankquake_step_weights(&t->q, s->step, loss, (uint64_t)(t->n_shards * t->model->data.batch),
                            t->shards, (size_t)t->n_shards, asked ? mark : NULL);
+    pthread_mutex_unlock(&t->speaking);
     return 0;
 }
 
@@ -64,17 +66,22 @@ static int step(struct trainer *t, struct err *err) {
     return tell_step(t, loss, err);
 }
 
+/* Asked to end, between two steps or within one: what has been trained is not lost. */
+static int end_asked(struct trainer *t, struct err *err) {
+    int r = save_last(t, err);
+    return r < 0 ? r : -ECANCELED;
+}
+
 static int train_steps(struct trainer *t, struct err *err) {
     const struct state *s = &t->state;
     int r = 0;
     while (r == 0 && !t->ends && s->step < t->last_step) {
         uint64_t at = s->step + 1;
         r = step(t, err);
-        bool asked = r == 0 && trainer_asked_to_end(t);
         if (r == 0)
-            r = save_step(t, asked || s->step == t->last_step, err);
-        if (r == 0 && asked)
-            r = -ECANCELED;
+            r = save_step(t, err);
+        if (r == -ECANCELED || (r == 0 && trainer_asked_to_end(t)))
+            r = end_asked(t, err);
         if (r < 0 && r != -ECANCELED)
             err_wrap(err, "step %llu: ", (unsigned long long)at);
     }
@@ -110,6 +117,8 @@ static int run(struct trainer *t, struct err *err) {
     tell_regions(t);
     r = meet(t, err);
     if (r == 0)
+        r = save_open(t, err);
+    if (r == 0)
         r = train_steps(t, err);
     return r < 0 ? r : finish(t, err);
 }
@@ -120,9 +129,11 @@ int train_run(const struct ranktrain_options *o, struct err *ret_stuck, struct e
     t->wake_fd = -1;
     t->compute = &compute_cpu;
     t->collective = &collective_tcp_ring;
+    pthread_mutex_init(&t->speaking, NULL);
     int r = run(t, err);
     if (r < 0 && t->ring) /* who waits for this rank should know */
         t->collective->abort(t->ring);
+    save_close(t);
     if (t->collective->close(t->ring, ret_stuck) == 0)
         t->compute->close(t->c, ret_stuck);
     if (t->mode && t->mode->close)

@@ -4,6 +4,8 @@
 
 #include "scenarios/jobs/rankquake.h"
 #include "scenarios/jobs/ranktrain/checkpoint.h"
+#include "scenarios/jobs/ranktrain/checkpoints/resume.h"
+#include "scenarios/jobs/ranktrain/checkpoints/writer.h"
 #include "scenarios/jobs/ranktrain/compute.h"
 #include "scenarios/jobs/ranktrain/data/dataset.h"
 #include "scenarios/jobs/ranktrain/data/loaders.h"
@@ -16,18 +18,11 @@
 #include "scenarios/jobs/ranktrain/shards.h"
 #include "scenarios/jobs/ranktrain/state.h"
 
-#include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct mode;
-
-/* Where a round goes on; rank 0 decides, and shares the state itself behind it. */
-struct trainer_decision {
-    uint64_t step;
-    bool fresh;          /* nothing was found: the first weights of the seed */
-    char path[PATH_MAX]; /* "": a fresh start */
-};
 
 struct trainer {
     const struct ranktrain_options *o;
@@ -51,9 +46,13 @@ struct trainer {
     int wake_fd;  /* readable: SIGTERM is pending */
 
     struct checkpoint_place place;
-    uint64_t last_step, saved_step;
+    struct resume resume;             /* where this group went on */
+    struct checkpoint_writer *writer; /* NULL: saves are not made beside the training */
+    bool parts_pending;               /* it is at a part of a checkpoint that is not complete yet */
+    bool in_memory;           /* the state is that of its step: this rank has outlived a group */
+    pthread_mutex_t speaking; /* held while q is told something and the writer is at work */
+    uint64_t last_step, saved_step, save_every;
     int shards[SHARDS_MAX], n_shards;
-    struct trainer_decision decision;
     struct state state;
     float *gradient;
     struct ration ration; /* the memory of this rank's device */

@@ -242,36 +242,59 @@ int bootstrap_join(struct bootstrap *ret, const struct bootstrap_request *reques
     return r < 0 ? r : share_table(ret, err);
 }
 
-int bootstrap_share(struct bootstrap *b, void *data, size_t n, struct err *err) {
-    const struct bootstrap_request *q = &b->request;
+static int lost_while_forming(const struct bootstrap *b, int r, int rank, struct err *err) {
     char name[LINK_NAME];
-    int r = 0, rank = 0;
-    if (q->rank == 0)
-        for (rank = 1; r == 0 && rank < q->world; rank++)
-            r = link_send(b->group.links[rank], data, n, &q->wait);
-    else
-        r = link_receive(b->group.links[0], data, n, &q->wait);
     if (r == 0 || r == -ECANCELED)
         return r;
-    rank = q->rank == 0 ? rank - 1 : 0;
     return err_set(err, r, "rank %d at %s, while the group was forming", rank,
                    link_name(&b->group.peers[rank], name));
 }
 
-int bootstrap_meet(struct bootstrap *b, struct err *err) {
+/* Rank 0 to all but one (-1: to all). */
+static int send_to_others(struct bootstrap *b, int but, const void *data, size_t n,
+                          struct err *err) {
+    int r = 0;
+    for (int rank = 1; r == 0 && rank < b->request.world; rank++)
+        if (rank != but)
+            r = lost_while_forming(b, link_send(b->group.links[rank], data, n, &b->request.wait),
+                                   rank, err);
+    return r;
+}
+
+int bootstrap_share_from(struct bootstrap *b, int rank, void *data, size_t n, struct err *err) {
     const struct bootstrap_request *q = &b->request;
-    char here = 1, name[LINK_NAME];
-    if (q->rank != 0) /* what becomes of it shows when rank 0 answers */
-        (void)link_send(b->group.links[0], &here, 1, &q->wait);
-    for (int rank = 1; q->rank == 0 && rank < q->world; rank++) {
-        int r = link_receive(b->group.links[rank], &here, 1, &q->wait);
-        if (r == -ECANCELED)
-            return r;
-        if (r < 0)
-            return err_set(err, r, "rank %d at %s, while the group was forming", rank,
-                           link_name(&b->group.peers[rank], name));
-    }
-    return bootstrap_share(b, &here, 1, err);
+    int r = 0;
+    if (q->rank == 0 && rank != 0)
+        r = lost_while_forming(b, link_receive(b->group.links[rank], data, n, &q->wait), rank, err);
+    if (q->rank == 0)
+        return r < 0 ? r : send_to_others(b, rank, data, n, err);
+    r = q->rank == rank ? link_send(b->group.links[0], data, n, &q->wait)
+                        : link_receive(b->group.links[0], data, n, &q->wait);
+    return lost_while_forming(b, r, 0, err);
+}
+
+int bootstrap_share(struct bootstrap *b, void *data, size_t n, struct err *err) {
+    return bootstrap_share_from(b, 0, data, n, err);
+}
+
+int bootstrap_exchange(struct bootstrap *b, const void *mine, size_t n, void *ret,
+                       struct err *err) {
+    const struct bootstrap_request *q = &b->request;
+    char *all = ret;
+    int r = 0;
+    if (q->rank != 0)
+        r = lost_while_forming(b, link_send(b->group.links[0], mine, n, &q->wait), 0, err);
+    else
+        memcpy(all, mine, n);
+    for (int rank = 1; r == 0 && q->rank == 0 && rank < q->world; rank++)
+        r = lost_while_forming(
+            b, link_receive(b->group.links[rank], all + (size_t)rank * n, n, &q->wait), rank, err);
+    return r < 0 ? r : bootstrap_share(b, all, (size_t)q->world * n, err);
+}
+
+int bootstrap_meet(struct bootstrap *b, struct err *err) {
+    char here = 1, all[BOOTSTRAP_MEMBERS];
+    return bootstrap_exchange(b, &here, 1, all, err);
 }
 
 void bootstrap_end(struct bootstrap *b) {

@@ -55,6 +55,12 @@ int bootstrap_join(struct bootstrap *ret, const struct bootstrap_request *reques
 /* Copies n bytes from rank 0 to all. */
 int bootstrap_share(struct bootstrap *b, void *data, size_t n, struct err *err);
 
+/* The same from any rank, by way of rank 0. */
+int bootstrap_share_from(struct bootstrap *b, int rank, void *data, size_t n, struct err *err);
+
+/* Copies n bytes of every rank to all, in the order of ranks: ret has room for world * n. */
+int bootstrap_exchange(struct bootstrap *b, const void *mine, size_t n, void *ret, struct err *err);
+
 /* Returns when all ranks have called it. */
 int bootstrap_meet(struct bootstrap *b, struct err *err);
 

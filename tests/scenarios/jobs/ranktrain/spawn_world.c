@@ -2,8 +2,8 @@
  *
  *     spawn_world WORLD ROUND SIGNAL RANK STEP -- PROGRAM [ARG...]
  *
- * When rank 0 prints a line "step STEP ..." the RANK gets SIGNAL (0: never); one that was stopped
- * is killed when rank 0 has ended. Everything the ranks
+ * In the arguments %r stands for the rank. When rank 0 prints a line "step STEP ..." the RANK gets
+ * SIGNAL (0: never); one that was stopped is killed when rank 0 has ended. Everything the ranks
  * print is passed on; then one line per rank follows, "rank 2 exit 1" or "rank 2 signal 9". Ends
  * with everything it started when it takes longer than 100 s. */
 #include <errno.h>
@@ -37,10 +37,21 @@ static void set(const char *name, int value) {
     setenv(name, text, 1);
 }
 
+/* The same text with the rank where %r stands. */
+static char *for_rank(const char *arg, int rank) {
+    const char *at = strstr(arg, "%r");
+    char *text = NULL;
+    if (!at || asprintf(&text, "%.*s%d%s", (int)(at - arg), arg, rank, at + 2) < 0)
+        return strdup(arg);
+    return text;
+}
+
 static pid_t start(int rank, int out, char **argv) {
     pid_t pid = fork();
     if (pid != 0)
         return pid;
+    for (char **arg = argv; *arg; arg++)
+        *arg = for_rank(*arg, rank);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     set("RANK", rank);
     set("LOCAL_RANK", rank);

@@ -22,7 +22,7 @@ static const struct manifest example = {
     .run_id = "a \"job\"",
     .model = SUM,
     .files = {{.name = "weights.f32", .bytes = 246824, .sha256 = SUM},
-              {.name = "velocity.f32", .bytes = 246824, .sha256 = SUM}},
+              {.name = "velocity.f32", .tensor = 1, .bytes = 246824, .sha256 = SUM}},
 };
 
 /* Reads the example's text after from, if given, has been replaced by to. */
@@ -63,7 +63,9 @@ static void test_a_wrong_manifest_is_refused_with_a_reason(void **state) {
         const char *from, *to, *reason;
     } wrong[] = {
         {"ranktrain-checkpoint", "tar", "format"},
-        {"\"version\":1", "\"version\":2", "version 2"},
+        {"\"version\":1", "\"version\":3", "version 3 is not known, only 1 to 2: a newer"},
+        {"\"version\":1", "\"version\":0", "version 0"},
+        {"\"version\":1", "\"version\":2", "weights.000-of-001.f32 is not listed"},
         {"\"step\":25", "\"step\":\"x\"", "lacks step"},
         {"velocity.f32", "velocity.f64", "velocity.f32 is not listed"},
         {"\"sgd\"", "\"lion\"", "its optimizer, lion, is not known"},
@@ -79,10 +81,37 @@ static void test_a_wrong_manifest_is_refused_with_a_reason(void **state) {
     }
 }
 
+/* Of a model of five floats, by two ranks. */
+static void test_parts_are_named_and_follow_upon_one_another(void **state) {
+    (void)state;
+    struct err err;
+    struct manifest m = example, again;
+    struct buf text = {0};
+    manifest_name_files(&m, optimizer_find("sgd", &err), 2);
+    for (int i = 0; i < 4; i++) {
+        m.files[i].first = i % 2 ? 2 : 0;
+        m.files[i].bytes = i % 2 ? 12 : 8;
+        memcpy(m.files[i].sha256, SUM, sizeof(SUM));
+    }
+    manifest_write(&m, &text);
+    assert_non_null(strstr(buf_str(&text), "\"version\":2"));
+    assert_non_null(strstr(buf_str(&text), "{\"name\":\"velocity.001-of-002.f32\",\"tensor\":"
+                                           "\"velocity\",\"first\":2,\"bytes\":12,"));
+    assert_int_equal(manifest_read(text.data, text.len, &again, &err), 0);
+    assert_memory_equal(&again, &m, sizeof(m));
+    buf_fini(&text);
+    m.files[1].first = 3;
+    manifest_write(&m, &text);
+    assert_int_equal(manifest_read(text.data, text.len, &again, &err), -EBADMSG);
+    assert_non_null(strstr(err.msg, "weights.001-of-002.f32 begins at float 3"));
+    buf_fini(&text);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_written_is_read_again),
         cmocka_unit_test(test_fields_that_are_not_known_are_ignored),
+        cmocka_unit_test(test_parts_are_named_and_follow_upon_one_another),
         cmocka_unit_test(test_a_wrong_manifest_is_refused_with_a_reason),
     };
     if (argc > 1)

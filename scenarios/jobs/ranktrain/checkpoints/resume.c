@@ -1,0 +1,141 @@
+#include "scenarios/jobs/ranktrain/checkpoints/resume.h"
+
+#include "base/mem.h"
+#include "base/sys/file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a rank has. */
+struct offer {
+    int64_t step; /* -1: nothing */
+    int32_t passed_over;
+    int32_t in_memory;
+};
+
+struct listener {
+    int rank, n;
+};
+
+static void say_ignored(void *arg, const char *sentence) {
+    struct listener *l = arg;
+    l->n++;
+    fprintf(stderr, "ranktrain: rank %d: %s\n", l->rank, sentence);
+}
+
+/* Who is to read, and reads. */
+static int make_offer(struct bootstrap *b, const struct resume_request *q, struct state *s,
+                      struct state *whole, struct resume *ret, struct offer *offer,
+                      struct err *err) {
+    struct listener l = {.rank = b->request.rank};
+    *offer =
+        (struct offer){.step = q->in_memory ? (int64_t)s->step : -1, .in_memory = q->in_memory};
+    if (q->in_memory)
+        snprintf(ret->path, sizeof(ret->path), "memory of rank %d", l.rank);
+    if (!q->place->dir)
+        return 0;
+    FILE_CLOSE int dir = checkpoint_open(q->place, err);
+    int r = dir < 0 ? dir : places_find(b, dir, &ret->places, err);
+    if (r < 0)
+        return r;
+    ret->keeps = ret->places.keeper[l.rank] == l.rank;
+    if (!ret->keeps || q->in_memory)
+        return 0;
+    if (!state_is_whole(s))
+        state_init(whole, q->place->model, q->place->optimizer);
+    struct state *to = state_is_whole(s) ? s : whole;
+    r = checkpoint_load(q->place, q->last_step, to, ret->path, say_ignored, &l, err);
+    if (r > 0)
+        offer->step = (int64_t)to->step;
+    offer->passed_over = l.n;
+    return r < 0 ? r : 0;
+}
+
+/* The newest; of equal ones the first. Returns its rank, -1: nobody has any. */
+static int choose(const struct offer *offers, int world) {
+    int best = -1;
+    for (int rank = 0; rank < world; rank++)
+        if (offers[rank].step >= 0 && (best < 0 || offers[rank].step > offers[best].step))
+            best = rank;
+    return best;
+}
+
+static int none_left(const struct resume_request *q, const struct offer *offers, int world,
+                     struct err *err) {
+    int n = 0;
+    for (int rank = 0; rank < world; rank++)
+        n += offers[rank].passed_over;
+    if (!n || q->fresh)
+        return 0;
+    return err_say(
+        err, -ENODATA,
+        "%s holds %d checkpoint%s and none of them can be used, for the reasons above: put "
+        "a good one there, use another --checkpoint-dir, or begin anew with --fresh",
+        q->place->dir, n, n == 1 ? "" : "s");
+}
+
+/* Copies whole[0..n), which one rank has, to all, and each keeps what it holds. */
+static int share_floats(struct bootstrap *b, int from, const float *whole, size_t n,
+                        struct state_range held, float *ret, struct err *err) {
+    enum { BLOCK = 64 * 1024 };
+    float *block = mem_array(float, BLOCK);
+    int r = 0;
+    for (size_t at = 0; at < n && r == 0; at += BLOCK) {
+        size_t end = at + BLOCK < n ? at + BLOCK : n;
+        if (b->request.rank == from)
+            memcpy(block, whole + at, (end - at) * sizeof(*block));
+        r = bootstrap_share_from(b, from, block, (end - at) * sizeof(*block), err);
+        size_t lo = held.lo > at ? held.lo : at, hi = held.hi < end ? held.hi : end;
+        if (r == 0 && lo < hi)
+            memcpy(ret + (lo - held.lo), block + (lo - at), (hi - lo) * sizeof(*ret));
+    }
+    free(block);
+    return r;
+}
+
+static int share(struct bootstrap *b, int from, const struct state *whole, struct state *s,
+                 struct err *err) {
+    int r = share_floats(b, from, whole->weights, s->values, s->held, s->weights, err);
+    for (int i = 0; i < s->moments && r == 0; i++)
+        r = share_floats(b, from, whole->moment[i], s->trained, s->held_moments, s->moment[i], err);
+    return r;
+}
+
+/* whole: where this rank has loaded what it offers, when it does not hold all of it. */
+static int agree(struct bootstrap *b, const struct resume_request *q, struct state *s,
+                 struct state *whole, struct resume *ret, struct err *err) {
+    struct offer mine, all[BOOTSTRAP_MEMBERS];
+    int world = b->request.world;
+    int r = make_offer(b, q, s, whole, ret, &mine, err);
+    if (r == 0)
+        r = bootstrap_exchange(b, &mine, sizeof(mine), all, err);
+    if (r < 0)
+        return r;
+    int from = ret->holder = choose(all, world);
+    if (from < 0) {
+        state_clear(s);
+        *ret->path = '\0';
+        model_init_part(q->place->model, q->seed, s->held.lo, s->held.hi, s->weights);
+        return none_left(q, all, world, err);
+    }
+    r = bootstrap_share_from(b, from, ret->path, sizeof(ret->path), err);
+    if (r == 0)
+        r = share(b, from, whole->weights ? whole : s, s, err);
+    s->step = (uint64_t)all[from].step;
+    ret->lacks = ret->keeps && s->step && !all[from].in_memory && mine.step != all[from].step;
+    return r;
+}
+
+/* Who has loaded a whole has it in hand until all have what they hold of it. */
+int resume_agree(struct bootstrap *b, const struct resume_request *q, struct state *s,
+                 struct resume *ret, struct err *err) {
+    struct state whole = {0};
+    struct resume res = {.holder = -1};
+    int r = agree(b, q, s, &whole, &res, err);
+    state_fini(&whole);
+    if (r == 0)
+        *ret = res;
+    return r;
+}

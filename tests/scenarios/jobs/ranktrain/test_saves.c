@@ -1,0 +1,307 @@
+/* How whole jobs save and go on: on disks that each node has to itself, beside the training, in
+ * parts; and what they say where they cannot. */
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+enum { STEPS = 12 };
+
+static char output[1 << 16], place[PATH_MAX / 4];
+
+/* A world that is struck at a step of rank 0's; before: what the shell does first. */
+struct job {
+    int world, round, signo, rank, step;
+    const char *before;
+};
+
+static void vrun(const struct job *j, const char *arguments, va_list ap) {
+    char here[PATH_MAX / 4] = {0}, command[2 * PATH_MAX];
+    assert_true(readlink("/proc/self/exe", here, sizeof(here) - 1) > 0);
+    *strrchr(here, '/') = 0;
+    int n = snprintf(command, sizeof(command),
+                     "cd %s; %s exec %s/spawn_world %d %d %d %d %d -- %s/spawn_train "
+                     "--samples=960 --log-every=1 ",
+                     place, j->before ? j->before : "", here, j->world, j->round, j->signo, j->rank,
+                     j->step, here);
+    vsnprintf(command + n, sizeof(command) - (size_t)n, arguments, ap);
+    FILE *f = popen(command, "r");
+    assert_non_null(f);
+    size_t got = fread(output, 1, sizeof(output) - 1, f);
+    output[got] = 0;
+    pclose(f);
+}
+
+__attribute__((format(printf, 2, 3))) static void run(const struct job *j, const char *arguments,
+                                                      ...) {
+    va_list ap;
+    va_start(ap, arguments);
+    vrun(j, arguments, ap);
+    va_end(ap);
+}
+
+static void assert_said(const char *text) {
+    if (!strstr(output, text))
+        fail_msg("'%s' not found in:\n%s", text, output);
+}
+
+static const char *model(void) {
+    static char hash[65];
+    const char *at = strstr(output, "\nmodel ");
+    if (!at)
+        fail_msg("no model in:\n%s", output);
+    snprintf(hash, sizeof(hash), "%s", at + 7);
+    return hash;
+}
+
+/* Of a run alone and undisturbed, made once. */
+static const char *right_model(void) {
+    static char hash[65];
+    char kept[sizeof(output)];
+    if (*hash)
+        return hash;
+    memcpy(kept, output, sizeof(output));
+    run(&(struct job){.world = 1}, "--steps=%d", STEPS);
+    snprintf(hash, sizeof(hash), "%s", model());
+    memcpy(output, kept, sizeof(output));
+    return hash;
+}
+
+static void assert_right(void) {
+    char ended[65];
+    snprintf(ended, sizeof(ended), "%s", model());
+    assert_string_equal(ended, right_model());
+}
+
+__attribute__((format(printf, 1, 2))) static int shell(const char *command, ...) {
+    char text[PATH_MAX * 2];
+    va_list ap;
+    int n = snprintf(text, sizeof(text), "cd %s && ", place);
+    va_start(ap, command);
+    vsnprintf(text + n, sizeof(text) - (size_t)n, command, ap);
+    va_end(ap);
+    return system(text);
+}
+
+static int place_setup(void **state) {
+    (void)state;
+    snprintf(place, sizeof(place), "/tmp/test-saves-XXXXXX");
+    return mkdtemp(place) ? 0 : -1;
+}
+
+static int place_teardown(void **state) {
+    (void)state;
+    return shell("rm -rf %s", place);
+}
+
+/* ---- each node its own disk ---- */
+
+static void test_every_node_keeps_a_copy_of_its_own(void **state) {
+    (void)state;
+    run(&(struct job){.world = 3, .round = 1},
+        "--steps=8 --checkpoint-every=4 --checkpoint-dir=d%%r");
+    assert_said("checkpoints in 3 directories");
+    assert_int_equal(
+        shell("test -e d0/step-00000008/manifest.json -a -e d1/step-00000008/manifest.json "
+              "-a -e d2/step-00000008/manifest.json"),
+        0);
+    assert_int_equal(shell("! ls -A d0 d1 d2 | grep '^[.]'"), 0);
+}
+
+/* The node that carried rank 0 is gone for ever, disk and all, and a new one has its rank. */
+static void test_a_newcomer_that_is_rank_0_is_given_the_newest(void **state) {
+    (void)state;
+    run(&(struct job){.world = 3, .round = 1, .signo = SIGKILL, .rank = 0, .step = 9},
+        "--steps=%d --checkpoint-every=4 --checkpoint-dir=d%%r", STEPS);
+    assert_int_equal(shell("rm -rf d0"), 0);
+    run(&(struct job){.world = 2, .round = 2},
+        "--steps=%d --checkpoint-every=4 --checkpoint-dir=d%%r", STEPS);
+    assert_said("resumed step 8 from d1/step-00000008");
+    assert_right();
+    assert_int_equal(shell("test -e d0/step-00000008/manifest.json"), 0);
+}
+
+/* Of two that have some the newer one's is taken, wherever it is, and a damaged one is none. */
+static void test_the_newest_whole_one_of_all_wins(void **state) {
+    (void)state;
+    run(&(struct job){.world = 3, .round = 1},
+        "--steps=8 --checkpoint-every=2 --checkpoint-dir=d%%r");
+    assert_int_equal(
+        shell("rm -rf d0/step-00000008 d0/step-00000006 && "
+              "truncate -s 100 d1/step-00000008/weights.f32 && rm -rf d2/step-00000008"),
+        0);
+    run(&(struct job){.world = 3, .round = 2},
+        "--steps=%d --checkpoint-every=50 --checkpoint-dir=d%%r", STEPS);
+    assert_said("rank 1: ignored d1/step-00000008: weights.f32 has 100 bytes");
+    assert_said("resumed step 6 from d1/step-00000006");
+    assert_right();
+}
+
+static void test_a_shared_directory_has_one_writer(void **state) {
+    (void)state;
+    run(&(struct job){.world = 3, .round = 1}, "--steps=%d --checkpoint-every=4 --checkpoint-dir=d",
+        STEPS);
+    assert_null(strstr(output, "directories"));
+    assert_right();
+    assert_int_equal(shell("! ls -A d | grep -v '^step-'"), 0);
+}
+
+/* ---- beside the training and in parts ---- */
+
+static void test_saves_beside_the_training_cost_no_bit(void **state) {
+    (void)state;
+    run(&(struct job){.world = 2, .round = 1, .signo = SIGKILL, .rank = 1, .step = 9},
+        "--steps=%d --checkpoint-every=2 --checkpoint-dir=d --checkpoint-async", STEPS);
+    assert_said("rank 1 signal 9");
+    run(&(struct job){.world = 3, .round = 2},
+        "--steps=%d --checkpoint-every=2 --checkpoint-dir=d --checkpoint-async", STEPS);
+    assert_said("resumed step ");
+    assert_right();
+    assert_int_equal(shell("test -e d/step-00000012/manifest.json"), 0);
+}
+
+static void test_parts_of_one_world_are_taken_by_another(void **state) {
+    (void)state;
+    static const char *const hows[] = {"", "--checkpoint-async"};
+    for (size_t i = 0; i < 2; i++) {
+        run(&(struct job){.world = 4, .round = 1, .signo = SIGKILL, .rank = 2, .step = 7},
+            "--steps=%d --checkpoint-every=2 --checkpoint-dir=s%zu --checkpoint-sharded %s", STEPS,
+            i, hows[i]);
+        assert_int_equal(shell("ls s%zu/step-*/weights.003-of-004.f32 >/dev/null", i), 0);
+        run(&(struct job){.world = 3, .round = 2},
+            "--steps=%d --checkpoint-every=6 --checkpoint-dir=s%zu --checkpoint-sharded %s", STEPS,
+            i, hows[i]);
+        assert_said("resumed step ");
+        assert_right();
+        assert_int_equal(shell("test -e s%zu/step-00000012/velocity.002-of-003.f32", i), 0);
+    }
+}
+
+/* On disks of their own the ranks of a node share the work; here each node has one. */
+static void test_parts_lie_on_every_node(void **state) {
+    (void)state;
+    run(&(struct job){.world = 2, .round = 1},
+        "--steps=8 --checkpoint-every=4 --checkpoint-dir=d%%r --checkpoint-sharded");
+    assert_int_equal(shell("rm -rf d0"), 0);
+    run(&(struct job){.world = 2, .round = 2}, "--steps=%d --checkpoint-dir=d%%r", STEPS);
+    assert_said("resumed step 8 from d1");
+    assert_right();
+}
+
+static void test_epochs_are_a_pace_too(void **state) {
+    (void)state;
+    run(&(struct job){.world = 2, .round = 1},
+        "--epochs=2 --checkpoint-every=1ep --checkpoint-dir=d --checkpoint-keep=9");
+    assert_int_equal(shell("test \"$(ls d | tr -d '\\n')\" = step-00000010step-00000020"), 0);
+}
+
+/* ---- asked to end ---- */
+
+/* The step of the newest in a directory. */
+static int newest(const char *dir) {
+    char command[PATH_MAX], name[64] = "";
+    snprintf(command, sizeof(command), "ls %s/%s | tail -n 1", place, dir);
+    FILE *f = popen(command, "r");
+    assert_non_null(f);
+    assert_non_null(fgets(name, sizeof(name), f));
+    pclose(f);
+    return atoi(name + strlen("step-"));
+}
+
+/* Rank 0 waits for a peer or computes when the signal comes, and nothing else saves before step 100. */
+static void test_sigterm_within_a_step_saves_the_one_before(void **state) {
+    (void)state;
+    static const char *const hows[] = {"--checkpoint-async", "--checkpoint-sharded"};
+    for (size_t i = 0; i < 2; i++) {
+        char dir[8], one[65];
+        snprintf(dir, sizeof(dir), "t%zu", i);
+        run(&(struct job){.world = 2, .round = 1, .signo = SIGTERM, .rank = 0, .step = 3},
+            "--steps=99 --compute-ms=100 --checkpoint-dir=%s %s", dir, hows[i]);
+        assert_said("rank 0 signal 15");
+        int saved = newest(dir);
+        assert_true(saved >= 3 && saved < 99);
+        run(&(struct job){.world = 1, .round = 2}, "--steps=%d --checkpoint-dir=%s", saved + 1,
+            dir);
+        assert_said("resumed step ");
+        snprintf(one, sizeof(one), "%s", model());
+        run(&(struct job){.world = 1}, "--steps=%d", saved + 1);
+        assert_string_equal(model(), one);
+    }
+}
+
+/* ---- what cannot be done ---- */
+
+static void test_none_that_can_be_used_stops_the_job(void **state) {
+    (void)state;
+    static const char *const hows[] = {"", "--checkpoint-sharded"};
+    for (size_t i = 0; i < 2; i++) {
+        run(&(struct job){.world = 2, .round = 1},
+            "--steps=8 --checkpoint-every=8 --checkpoint-dir=n%zu %s", i, hows[i]);
+        assert_int_equal(shell("truncate -s 9 n%zu/step-00000008/velocity*", i), 0);
+        run(&(struct job){.world = 2, .round = 2}, "--steps=%d --checkpoint-dir=n%zu", STEPS, i);
+        assert_said("rank 0: ignored n");
+        assert_said("holds 1 checkpoint and none of them can be used");
+        assert_said("begin anew with --fresh");
+        assert_said("rank 0 exit 1\nrank 1 exit 1\n");
+        run(&(struct job){.world = 2, .round = 2}, "--steps=%d --checkpoint-dir=n%zu --fresh",
+            STEPS, i);
+        assert_right();
+        run(&(struct job){.world = 2, .round = 2}, "--steps=%d --checkpoint-dir=n%zu --fresh",
+            STEPS, i);
+        assert_said("resumed step 12");
+    }
+}
+
+/* A disk that takes no file as long as the weights; what was saved before stays. */
+static void test_a_full_disk_ends_the_job_and_the_one_before_stays(void **state) {
+    (void)state;
+    static const char *const hows[] = {"--checkpoint-async",
+                                       "--checkpoint-sharded --checkpoint-async"};
+    for (size_t i = 0; i < 2; i++) {
+        run(&(struct job){.world = 2, .round = 1}, "--steps=4 --checkpoint-dir=f%zu", i);
+        run(&(struct job){.world = 2, .round = 2, .before = "trap '' XFSZ; ulimit -f 8;"},
+            "--steps=%d --checkpoint-every=4 --checkpoint-dir=f%zu %s", STEPS, i, hows[i]);
+        assert_said("checkpoint of step 8 in f");
+        assert_said("File too large");
+        assert_null(strstr(output, "\nmodel "));
+        assert_said("rank 0 exit 1");
+        assert_int_equal(shell("test \"$(ls f%zu)\" = step-00000004", i), 0);
+        run(&(struct job){.world = 1, .round = 3}, "--steps=%d --checkpoint-dir=f%zu", STEPS, i);
+        assert_right();
+    }
+}
+
+static void test_a_directory_that_cannot_be_made_is_named(void **state) {
+    (void)state;
+    assert_int_equal(shell("touch file"), 0);
+    run(&(struct job){.world = 2, .round = 1}, "--steps=4 --checkpoint-dir=file/d");
+    assert_said("--checkpoint-dir file/d: Not a directory");
+    assert_said("rank 0 exit 1");
+}
+
+int main(int argc, char **argv) {
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, place_setup, place_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(every_node_keeps_a_copy_of_its_own),
+        TEST(a_newcomer_that_is_rank_0_is_given_the_newest),
+        TEST(the_newest_whole_one_of_all_wins),
+        TEST(a_shared_directory_has_one_writer),
+        TEST(saves_beside_the_training_cost_no_bit),
+        TEST(parts_of_one_world_are_taken_by_another),
+        TEST(parts_lie_on_every_node),
+        TEST(epochs_are_a_pace_too),
+        TEST(sigterm_within_a_step_saves_the_one_before),
+        TEST(none_that_can_be_used_stops_the_job),
+        TEST(a_full_disk_ends_the_job_and_the_one_before_stays),
+        TEST(a_directory_that_cannot_be_made_is_named),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
