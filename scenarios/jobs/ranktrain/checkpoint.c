@@ -159,6 +159,11 @@ static int load_step(const struct checkpoint_place *p, int dir, int64_t step, st
     return r;
 }
 
+int checkpoint_load_step(const struct checkpoint_place *p, int dir, int64_t step, struct state *ret,
+                         struct err *err) {
+    return load_step(p, dir, step, ret, err);
+}
+
 /* Newest first; what is wrong with one makes it no candidate, and is told. */
 static int load_newest(const struct checkpoint_place *p, int dir, uint64_t max_step,
                        struct state *ret, checkpoint_ignored_fn *ignored, void *arg,

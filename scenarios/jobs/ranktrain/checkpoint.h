@@ -38,6 +38,10 @@ int checkpoint_load(const struct checkpoint_place *p, uint64_t max_step, struct 
                     char ret_path[PATH_MAX], checkpoint_ignored_fn *ignored, void *arg,
                     struct err *err);
 
+/* The one of this step, from the directory as it is open. */
+int checkpoint_load_step(const struct checkpoint_place *p, int dir, int64_t step, struct state *ret,
+                         struct err *err);
+
 /* Saves and tells q: begin, write, commit. Returns when the checkpoint is durable: 0; -ESTALE when
  * a higher round has written here; else a -errno. A complete checkpoint of that step which is there
  * already is kept. */

@@ -1,5 +1,6 @@
 /* ranktrain: the reference training job. An image classifier on Fashion-MNIST, and the weights at the end are
  * bit for bit the same whatever the number of workers and however often it was interrupted. */
+#include "scenarios/jobs/ranktrain/evaluate.h"
 #include "scenarios/jobs/ranktrain/options.h"
 #include "scenarios/jobs/ranktrain/prepare/prepare.h"
 #include "scenarios/jobs/ranktrain/spawn.h"
@@ -50,6 +51,19 @@ static int prepare(int argc, char **argv) {
     return r == 0 ? 0 : parsed ? 1 : EXIT_USAGE;
 }
 
+static void print_evaluate_help(void) {
+    printf("usage: ranktrain evaluate --model-dir=DIR [OPTION...]\n\n"
+           "Follows the checkpoints in DIR and prints step, loss and accuracy on the test set of "
+           "each. None\nthat it has not read is taken away meanwhile (--checkpoint-keep).\n\n"
+           "  --model-dir=DIR         waited for when it is not there\n"
+           "  --eval-freq=N           those whose step is a multiple of N; 1 unless said\n"
+           "  --max-steps=N           ends behind the checkpoint of that step; else by SIGTERM\n"
+           "  --eval-batch-size=N     images at once\n"
+           "  --network=NAME          those of this network alone; else each as it says itself\n"
+           "  --dataset=NAME          --data-dir=DIR, --image-size=N: as for the training\n"
+           "  --interval=SECONDS      look so often, on NFS and the like, which tell nothing\n");
+}
+
 /* Ends as the signal would have ended it, so that whoever waits for this process can tell. */
 static int end_by_sigterm(void) {
     sigset_t set;
@@ -59,6 +73,23 @@ static int end_by_sigterm(void) {
     raise(SIGTERM);
     sigprocmask(SIG_UNBLOCK, &set, NULL);
     return 128 + SIGTERM;
+}
+
+static int evaluate_main(int argc, char **argv) {
+    struct ranktrain_options o;
+    struct err err = {0};
+    if (evaluate_parse(argc, argv, &o, &err) < 0) {
+        fprintf(stderr, "ranktrain evaluate: %s\n", err.msg);
+        return EXIT_USAGE;
+    }
+    if (o.help)
+        print_evaluate_help();
+    if (o.version)
+        printf("ranktrain %s\n", RANKQUAKE_VERSION);
+    int r = o.help || o.version ? 0 : evaluate_run(&o, &err);
+    if (r < 0)
+        fprintf(stderr, "ranktrain evaluate: %s\n", err.msg);
+    return r < 0;
 }
 
 int main(int argc, char **argv) {
@@ -71,6 +102,8 @@ int main(int argc, char **argv) {
         fprintf(stderr, "ranktrain: %s\n", err.msg);
         return 1;
     }
+    if (argc > 1 && strcmp(argv[1], "evaluate") == 0)
+        return evaluate_main(argc - 1, argv + 1);
     if (options_parse(argc, argv, &o, &err) < 0) {
         fprintf(stderr, "ranktrain: %s\n", err.msg);
         return EXIT_USAGE;

@@ -124,7 +124,8 @@ static int agree(struct bootstrap *b, const struct resume_request *q, struct sta
     if (r == 0)
         r = share(b, from, whole->weights ? whole : s, s, err);
     s->step = (uint64_t)all[from].step;
-    ret->lacks = ret->keeps && s->step && !all[from].in_memory && mine.step != all[from].step;
+    ret->lacks = ret->keeps && state_is_whole(s) && s->step && !all[from].in_memory &&
+                 mine.step != all[from].step;
     return r;
 }
 

@@ -235,6 +235,44 @@ static void test_sigterm_within_a_step_saves_the_one_before(void **state) {
     }
 }
 
+/* ---- the evaluator ---- */
+
+/* It is stopped while the training goes on that keeps one checkpoint alone, and then reads them all,
+ * of a directory that was not there when it began. */
+static void test_a_slow_evaluator_reads_all(void **state) {
+    (void)state;
+    char here[PATH_MAX / 4] = {0}, command[2 * PATH_MAX], line[256];
+    assert_true(readlink("/proc/self/exe", here, sizeof(here) - 1) > 0);
+    *strrchr(here, '/') = 0;
+    snprintf(command, sizeof(command),
+             "cd %s; echo $$; exec %s/spawn_train evaluate --model-dir=e/f --eval-freq=2 "
+             "--max-steps=%d --eval-batch-size=60",
+             place, here, STEPS);
+    FILE *f = popen(command, "r");
+    assert_non_null(f);
+    assert_non_null(fgets(line, sizeof(line), f));
+    pid_t pid = atoi(line);
+    const struct job one = {.world = 1, .round = 1};
+    run(&one, "--steps=2 --checkpoint-every=1 --checkpoint-keep=1 --checkpoint-dir=e/f");
+    assert_non_null(fgets(line, sizeof(line), f));
+    assert_memory_equal(line, "step 2 loss 2.", strlen("step 2 loss 2."));
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    run(&one, "--steps=%d --checkpoint-every=1 --checkpoint-keep=1 --checkpoint-dir=e/f", STEPS);
+    assert_int_equal(shell("test $(ls e/f | grep -c '^step-') -ge 5"), 0);
+    assert_int_equal(kill(pid, SIGCONT), 0);
+    for (int step = 4; step <= STEPS; step += 2) {
+        char want[32];
+        snprintf(want, sizeof(want), "step %d loss ", step);
+        assert_non_null(fgets(line, sizeof(line), f));
+        assert_memory_equal(line, want, strlen(want));
+        assert_non_null(strstr(line, " accuracy 0."));
+    }
+    assert_int_equal(pclose(f), 0);
+    assert_int_equal(shell("! ls e/f | grep -q lease"), 0);
+    run(&one, "--steps=%d --checkpoint-keep=1 --checkpoint-dir=e/f", STEPS + 1);
+    assert_int_equal(shell("test $(ls e/f | grep -c '^step-') = 1"), 0);
+}
+
 /* ---- what cannot be done ---- */
 
 static void test_none_that_can_be_used_stops_the_job(void **state) {
@@ -297,6 +335,7 @@ int main(int argc, char **argv) {
         TEST(parts_lie_on_every_node),
         TEST(epochs_are_a_pace_too),
         TEST(sigterm_within_a_step_saves_the_one_before),
+        TEST(a_slow_evaluator_reads_all),
         TEST(none_that_can_be_used_stops_the_job),
         TEST(a_full_disk_ends_the_job_and_the_one_before_stays),
         TEST(a_directory_that_cannot_be_made_is_named),
