@@ -344,6 +344,10 @@ static int check_mode(const struct ranktrain_options *o, struct err *err) {
                        o->world, (long long)o->shards, (long long)o->shards);
     if (o->devices > 1 && !m->alone)
         return err_say(err, -EINVAL, "--devices=%lld: only with --mode=dp", (long long)o->devices);
+    if (m->serves && (o->checkpoint_sharded || strcmp(o->recover, "in-process") == 0))
+        return err_say(err, -EINVAL, "--mode=%s: rank 0 alone has the state: %s", m->name,
+                       o->checkpoint_sharded ? "leave out --checkpoint-sharded"
+                                             : "use --recover=restart");
     if (o->ps_async && !m->serves)
         return err_say(err, -EINVAL, "--ps-async: only with --mode=ps");
     return m->check ? m->check(o, err) : 0;

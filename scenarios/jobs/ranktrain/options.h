@@ -21,7 +21,7 @@ struct ranktrain_options {
     bool fresh;          /* begin anew where there are checkpoints and none can be used */
     const char *recover; /* "restart" or "in-process" */
     int64_t eval_batch_size, interval_ns; /* of evaluate; interval 0: as inotify tells */
-    int64_t scale_lr;    /* the world that lr is for; 0: lr is for every world */
+    int64_t scale_lr;                     /* the world that lr is for; 0: lr is for every world */
     int64_t epochs, checkpoint_keep, log_every, seed;
     const char *checkpoint_dir; /* NULL: no checkpoints */
     const char *dataset;

@@ -25,8 +25,7 @@ static bool in_parts(const struct trainer *t) {
     return t->o->checkpoint_sharded;
 }
 
-/* What this rank has in memory is all of the state, and the state of its step. */
-static bool has_all(const struct trainer *t) {
+bool save_has_all(const struct trainer *t) {
     return state_is_whole(&t->state) && (trainer_leads(t) || !t->mode->serves);
 }
 
@@ -46,12 +45,6 @@ static int sharers(const struct trainer *t, int ret_ranks[BOOTSTRAP_MEMBERS], in
 int save_open(struct trainer *t, struct err *err) {
     if (!t->o->checkpoint_dir)
         return 0;
-    if (in_parts(t) && t->mode->serves)
-        return err_say(
-            err, -EINVAL,
-            "--checkpoint-sharded: with --mode=%s rank 0 alone has the state, and no other "
-            "a part of it: leave it out",
-            t->mode->name);
     if (!state_is_whole(&t->state) && t->resume.places.n > 1)
         return err_say(
             err, -EINVAL,
@@ -221,7 +214,7 @@ int save_last(struct trainer *t, struct err *err) {
         return 0;
     int r = t->writer ? writer_wait(t->writer, err) : 0;
     bool incomplete = t->parts_pending, there = t->saved_step == t->state.step && !incomplete;
-    if (r < 0 || there || !has_all(t))
+    if (r < 0 || there || !save_has_all(t))
         return r;
     t->saved_step = t->state.step;
     return checkpoint_save(&t->place, &t->state, &t->q, err);

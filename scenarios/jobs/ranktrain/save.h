@@ -22,5 +22,8 @@ int save_step(struct trainer *t, struct err *err);
  * and has all of the state. */
 int save_last(struct trainer *t, struct err *err);
 
+/* What this rank has in memory is all of the state, and that of its step. */
+bool save_has_all(const struct trainer *t);
+
 /* Waits for what is being saved. */
 void save_close(struct trainer *t);

@@ -104,6 +104,49 @@ static void tell_regions(struct trainer *t) {
                          state_range_length(s->held_moments) * sizeof(*s->weights));
 }
 
+/* A peer is gone, and somebody starts that one again, alone: this one stays (--recover=in-process). A
+ * group that nobody joins is no such loss. */
+static bool has_lost_a_peer(const struct trainer *t, int r, bool met) {
+    bool lost = r == -ECONNRESET || r == -EPIPE || (met && r == -ETIMEDOUT);
+    return lost && t->o->world > 1 && strcmp(t->o->recover, "in-process") == 0;
+}
+
+/* Leaves the group that is broken; what this rank has in memory it keeps. */
+static int leave_group(struct trainer *t, const struct err *why, struct err *err) {
+    fprintf(stderr, "ranktrain: rank %d: %s; meets its peers again\n", t->o->rank, why->msg);
+    if (t->ring)
+        t->collective->abort(t->ring);
+    int r = t->collective->close(t->ring, err);
+    t->ring = NULL;
+    if (r == 0 && t->writer)
+        r = writer_wait(t->writer, err);
+    t->in_memory = save_has_all(t) && t->state.step;
+    return r;
+}
+
+/* From one group to the next, until all is done. */
+static int live(struct trainer *t, struct err *err) {
+    for (;;) {
+        struct err why = {0};
+        int r = meet(t, &why);
+        bool met = r == 0;
+        if (r == 0)
+            r = save_open(t, &why);
+        if (r == 0)
+            r = train_steps(t, &why);
+        if (r == 0)
+            r = finish(t, &why);
+        if (r < 0 && r != -ECANCELED)
+            *err = why;
+        if (!has_lost_a_peer(t, r, met))
+            return r;
+        r = leave_group(t, &why, err);
+        if (r < 0)
+            return r;
+        *err = (struct err){0};
+    }
+}
+
 static int run(struct trainer *t, struct err *err) {
     int r = rankquake_open(&t->q);
     if (r < 0)
@@ -115,12 +158,7 @@ static int run(struct trainer *t, struct err *err) {
     rankquake_ready(&t->q);
     tell_memory(t);
     tell_regions(t);
-    r = meet(t, err);
-    if (r == 0)
-        r = save_open(t, err);
-    if (r == 0)
-        r = train_steps(t, err);
-    return r < 0 ? r : finish(t, err);
+    return live(t, err);
 }
 
 int train_run(const struct ranktrain_options *o, struct err *ret_stuck, struct err *err) {

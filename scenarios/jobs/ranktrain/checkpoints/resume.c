@@ -120,13 +120,17 @@ static int agree(struct bootstrap *b, const struct resume_request *q, struct sta
         model_init_part(q->place->model, q->seed, s->held.lo, s->held.hi, s->weights);
         return none_left(q, all, world, err);
     }
+    /* Until it has come as a whole this is the state of no step. */
+    s->step = mine.in_memory && mine.step == all[from].step ? s->step : 0;
     r = bootstrap_share_from(b, from, ret->path, sizeof(ret->path), err);
     if (r == 0)
         r = share(b, from, whole->weights ? whole : s, s, err);
+    if (r < 0)
+        return r;
     s->step = (uint64_t)all[from].step;
     ret->lacks = ret->keeps && state_is_whole(s) && s->step && !all[from].in_memory &&
                  mine.step != all[from].step;
-    return r;
+    return 0;
 }
 
 /* Who has loaded a whole has it in hand until all have what they hold of it. */

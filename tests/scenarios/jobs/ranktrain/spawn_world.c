@@ -3,7 +3,8 @@
  *     spawn_world WORLD ROUND SIGNAL RANK STEP -- PROGRAM [ARG...]
  *
  * In the arguments %r stands for the rank. When rank 0 prints a line "step STEP ..." the RANK gets
- * SIGNAL (0: never); one that was stopped is killed when rank 0 has ended. Everything the ranks
+ * SIGNAL (0: never); one that was stopped is killed when rank 0 has ended. With SPAWN_AGAIN in the
+ * environment it is started once more when it has ended, alone. Everything the ranks
  * print is passed on; then one line per rank follows, "rank 2 exit 1" or "rank 2 signal 9". Ends
  * with everything it started when it takes longer than 100 s. */
 #include <errno.h>
@@ -62,25 +63,56 @@ static pid_t start(int rank, int out, char **argv) {
     _exit(127);
 }
 
+struct world {
+    int out[2];
+    pid_t pids[WORLD_MAX];
+    int signo, rank, step;
+    bool again;
+    char **argv;
+};
+
+static void strike(struct world *w) {
+    int status;
+    kill(w->pids[w->rank], w->signo);
+    if (!w->again)
+        return;
+    while (waitpid(w->pids[w->rank], &status, 0) < 0 && errno == EINTR)
+        continue;
+    printf("rank %d is started again\n", w->rank);
+    w->pids[w->rank] = start(w->rank, w->rank == 0 ? w->out[1] : -1, w->argv);
+    close(w->out[1]);
+}
+
 /* Passes on what rank 0 prints; sends the signal at its line. */
-static void follow(FILE *f, int step, int signo, pid_t victim) {
+static void follow(struct world *w) {
     char line[512], want[32];
-    bool sent = false;
-    snprintf(want, sizeof(want), "step %d ", step);
+    bool sent = w->signo == 0;
+    FILE *f = fdopen(w->out[0], "r");
+    snprintf(want, sizeof(want), "step %d ", w->step);
+    if (sent || !w->again)
+        close(w->out[1]);
     while (fgets(line, sizeof(line), f)) {
         fputs(line, stdout);
-        if (signo && !sent && strncmp(line, want, strlen(want)) == 0)
-            sent = kill(victim, signo) == 0;
+        if (sent || strncmp(line, want, strlen(want)) != 0)
+            continue;
+        sent = true;
+        strike(w);
     }
+    fclose(f);
 }
 
 int main(int argc, char **argv) {
-    pid_t pids[WORLD_MAX];
-    int out[2], status[WORLD_MAX];
+    struct world w = {0};
+    int status[WORLD_MAX];
     if (argc < 8 || strcmp(argv[6], "--") != 0)
         return 64;
-    int world = atoi(argv[1]), signo = atoi(argv[3]), rank = atoi(argv[4]), step = atoi(argv[5]);
-    if (world < 1 || world > WORLD_MAX || pipe2(out, O_CLOEXEC) < 0)
+    int world = atoi(argv[1]);
+    w.signo = atoi(argv[3]);
+    w.rank = atoi(argv[4]);
+    w.step = atoi(argv[5]);
+    w.argv = argv + 7;
+    w.again = getenv("SPAWN_AGAIN") != NULL;
+    if (world < 1 || world > WORLD_MAX || pipe2(w.out, O_CLOEXEC) < 0)
         return 64;
     alarm(100);
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -91,15 +123,12 @@ int main(int argc, char **argv) {
     setenv("RANKRUN_ROUND", argv[2], 1);
     setenv("TORCHELASTIC_RUN_ID", "test", 1);
     for (int i = 0; i < world; i++)
-        pids[i] = start(i, i == 0 ? out[1] : -1, argv + 7);
-    close(out[1]);
-    FILE *f = fdopen(out[0], "r");
-    follow(f, step, signo, pids[rank]);
-    fclose(f);
-    if (signo == SIGSTOP)
-        kill(pids[rank], SIGKILL);
+        w.pids[i] = start(i, i == 0 ? w.out[1] : -1, w.argv);
+    follow(&w);
+    if (w.signo == SIGSTOP)
+        kill(w.pids[w.rank], SIGKILL);
     for (int i = 0; i < world; i++)
-        while (waitpid(pids[i], &status[i], 0) < 0 && errno == EINTR)
+        while (waitpid(w.pids[i], &status[i], 0) < 0 && errno == EINTR)
             continue;
     for (int i = 0; i < world; i++)
         printf("rank %d %s %d\n", i, WIFSIGNALED(status[i]) ? "signal" : "exit",

@@ -235,6 +235,40 @@ static void test_sigterm_within_a_step_saves_the_one_before(void **state) {
     }
 }
 
+/* ---- recovery in the process ---- */
+
+/* Any one is killed and started again alone; the others stay, and end well. */
+static void test_survivors_go_on_without_ending(void **state) {
+    (void)state;
+    static const char *const hows[] = {"", "--checkpoint-dir=r --checkpoint-every=3",
+                                       "--mode=zero"};
+    for (int rank = 0; rank < 3; rank++) {
+        run(&(struct job){.world = 3,
+                          .round = 1,
+                          .signo = SIGKILL,
+                          .rank = rank,
+                          .step = 5,
+                          .before = "export SPAWN_AGAIN=1;"},
+            "--steps=%d --recover=in-process --compute-ms=20 %s", STEPS, hows[rank]);
+        assert_said("is started again");
+        assert_said("meets its peers again");
+        if (rank < 2)
+            assert_said("from memory of rank ");
+        assert_right();
+        assert_said("rank 0 exit 0\nrank 1 exit 0\nrank 2 exit 0\n");
+        assert_int_equal(shell("rm -rf r"), 0);
+    }
+}
+
+static void test_a_rate_for_so_many_workers_grows_with_them(void **state) {
+    (void)state;
+    char one[65];
+    run(&(struct job){.world = 2}, "--steps=4 --lr=0.05 --scale-lr=1");
+    snprintf(one, sizeof(one), "%s", model());
+    run(&(struct job){.world = 1}, "--steps=4 --lr=0.1");
+    assert_string_equal(model(), one);
+}
+
 /* ---- the evaluator ---- */
 
 /* It is stopped while the training goes on that keeps one checkpoint alone, and then reads them all,
@@ -335,6 +369,8 @@ int main(int argc, char **argv) {
         TEST(parts_lie_on_every_node),
         TEST(epochs_are_a_pace_too),
         TEST(sigterm_within_a_step_saves_the_one_before),
+        TEST(survivors_go_on_without_ending),
+        TEST(a_rate_for_so_many_workers_grows_with_them),
         TEST(a_slow_evaluator_reads_all),
         TEST(none_that_can_be_used_stops_the_job),
         TEST(a_full_disk_ends_the_job_and_the_one_before_stays),
