@@ -52,6 +52,8 @@ int disk_does_read(const char *words, unsigned *ret, struct err *err) {
 }
 
 const char *disk_does_text(unsigned does) {
+    if (does == DISK_DOES_LOOK)
+        return "look";
     for (size_t i = 0; i < WORDS; i++)
         if (words_of[i].does & does)
             return words_of[i].word;
@@ -85,14 +87,14 @@ const char *disk_error_name(int code) {
     return NULL;
 }
 
-const char *const disk_verdict_names[DISK_VERDICTS_N] = {"passed", "failed", "slowed", "stuck",
-                                                         "shortened"};
+const char *const disk_verdict_names[DISK_VERDICTS_N] = {"passed", "failed",    "slowed",
+                                                         "stuck",  "shortened", "late"};
 
 bool disk_rule_same(const struct disk_rule *a, const struct disk_rule *b) {
     return a->does == b->does && str_eq(a->pattern, b->pattern) && str_eq(a->root, b->root) &&
            a->nth == b->nth && a->times == b->times && a->error == b->error &&
            a->delay_ns == b->delay_ns && a->stuck == b->stuck && a->room == b->room &&
-           a->at_most == b->at_most;
+           a->at_most == b->at_most && a->late_ns == b->late_ns && a->late_opens == b->late_opens;
 }
 
 /* ---- as a message ---- */
@@ -107,6 +109,8 @@ void disk_rule_put(const struct disk_rule *r, struct json_writer *w) {
     json_put_bool(w, "stuck", r->stuck);
     json_put_i64(w, "room", r->room);
     json_put_i64(w, "at_most", r->at_most);
+    json_put_i64(w, "late_ns", r->late_ns);
+    json_put_bool(w, "late_opens", r->late_opens);
     json_put_i64(w, "id", r->id);
 }
 
@@ -121,6 +125,8 @@ void disk_rule_take(const struct json *m, struct disk_rule *ret) {
         .stuck = json_get_bool(m, "stuck", false),
         .room = json_get_i64(m, "room", -1),
         .at_most = json_get_i64(m, "at_most", 0),
+        .late_ns = json_get_i64(m, "late_ns", 0),
+        .late_opens = json_get_bool(m, "late_opens", false),
         .id = json_get_i64(m, "id", 0),
     };
     str_copy(ret->pattern, sizeof(ret->pattern), json_get_string(m, "pattern", ""));
@@ -139,7 +145,7 @@ static bool is_like(const char *path, const char *pattern) {
     return fnmatch(deep, path, FNM_PATHNAME | FNM_LEADING_DIR) == 0;
 }
 
-static bool is_below(const struct disk_rule *r, const char *path) {
+bool disk_rule_means(const struct disk_rule *r, const char *path) {
     size_t n = strlen(r->root);
     return strncmp(path, r->root, n) == 0 && path[n] == '/' && is_like(path + n + 1, r->pattern);
 }
@@ -154,7 +160,7 @@ static bool has_room(struct disk_rule_state *s, const struct disk_request *q) {
 
 static bool strikes(struct disk_rule_state *s, const struct disk_request *q) {
     const struct disk_rule *r = &s->rule;
-    bool meant = is_below(r, q->path) || (*q->to && is_below(r, q->to));
+    bool meant = disk_rule_means(r, q->path) || (*q->to && disk_rule_means(r, q->to));
     if (!(r->does & q->does) || !meant || (r->room >= 0 && has_room(s, q)) ||
         (r->at_most && (!q->divisible || q->bytes <= r->at_most)))
         return false;
@@ -194,7 +200,7 @@ struct disk_ruling disk_rules_decide(struct disk_rule_state *rules, size_t n,
 
 void disk_rules_freed(struct disk_rule_state *rules, size_t n, const char *path, int64_t bytes) {
     for (size_t i = 0; i < n; i++)
-        if (rules[i].rule.room >= 0 && is_below(&rules[i].rule, path))
+        if (rules[i].rule.room >= 0 && disk_rule_means(&rules[i].rule, path))
             rules[i].used -= bytes;
 }
 

@@ -23,6 +23,7 @@ enum disk_does {
     DISK_DOES_CHANGE = DISK_DOES_OPEN | DISK_DOES_WRITE | DISK_DOES_RENAME | DISK_DOES_UNLINK |
                        DISK_DOES_MKDIR | DISK_DOES_TRUNCATE | DISK_DOES_ATTRIBUTES,
     DISK_DOES_ALL = 1023,
+    DISK_DOES_LOOK = 1024, /* at names and attributes; no rule is about it */
 };
 /* "write/fsync"; open means both kinds, change all that a read-only disk refuses, any all. 0, or
  * -EINVAL with the words. */
@@ -43,9 +44,15 @@ struct disk_rule {
     bool stuck;       /* it never does */
     int64_t room;     /* error only once files have grown by so much; -1: at once */
     int64_t at_most;  /* of a write only so many bytes are written; 0: all */
-    int64_t id;       /* the caller's */
+    /* What other nodes do is seen so much later; only a disk of ours does that (disk_late.h). 0: at
+     * once. late_opens: also by whoever opens a file meanwhile. */
+    int64_t late_ns;
+    bool late_opens;
+    int64_t id; /* the caller's */
 };
 
+/* Whether it is about that absolute path. */
+bool disk_rule_means(const struct disk_rule *r, const char *path);
 /* But for their ids. */
 bool disk_rule_same(const struct disk_rule *a, const struct disk_rule *b);
 
@@ -67,6 +74,7 @@ enum disk_verdict {
     DISK_WAITS,
     DISK_STICKS,
     DISK_CUTS, /* a part of it is made */
+    DISK_LATE, /* it got what is so no more; never decided here */
     DISK_VERDICTS_N
 };
 extern const char *const disk_verdict_names[DISK_VERDICTS_N]; /* failed, slowed ... */

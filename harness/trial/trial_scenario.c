@@ -116,7 +116,7 @@ static const char *does(const struct fault *f) {
     if (shows_by(f, EVIDENCE(file_changed)))
         return " --fails";
     if (shows_by(f, EVIDENCE(disk_failed) | EVIDENCE(disk_slowed) | EVIDENCE(disk_stuck) |
-                        EVIDENCE(disk_shortened)))
+                        EVIDENCE(disk_shortened) | EVIDENCE(disk_late)))
         return " --saves={shared}/ckpt";
     return "";
 }

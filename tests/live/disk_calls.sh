@@ -113,6 +113,102 @@ for line in 'd/part: 10 ' 'd/part: 100 ' open-file-refused chmod-refused 'map d/
     said 'a disk of ours' "$line"
 done
 
+# What a node is told late: n1 looks, n0 changes it, n1 looks again.
+mkfifo "$dir/looked" "$dir/changed"
+cat >"$dir/late.sh" <<'END'
+case $1 in */control) exit 0 ;; esac
+told() { grep -qm 1 "\"kind\":\"fault-$1\",\"id\":\"$2\"" < <(tail -n +1 -f $out/history.jsonl); }
+out=$1 at=$4/
+glance() { echo $(readlink latest) $(cat latest/model) new: $([ -e new ] && echo there) gone: $([ -e gone ] && echo there) $(stat -c %s grown); }
+opens() { echo $(cat file grown; cat gone 2>/dev/null || echo gone-is-gone) lists: $(echo *); }
+cd $2
+if [ $3 = n0 ]; then
+    mkdir step-10 step-20; echo ten >step-10/model; echo twenty >step-20/model
+    for round in new old; do
+        rm -f new; ln -sfn step-10 latest; touch gone; echo a >grown; echo one >file
+        : >${at}changed
+        : <${at}looked
+        ln -s step-20 .l; mv -T .l latest; touch new; rm gone; echo b >>grown; echo two >.f; mv .f file
+        : >${at}changed
+        : <${at}looked
+    done
+    exit
+fi
+for round in new old; do
+    : <${at}changed
+    echo ready-$round
+    told in-force $round
+    glance >/dev/null
+    [ $round = new ] || opens >/dev/null
+    : >${at}looked
+    : <${at}changed
+    echo late-$round: $(glance) $(opens)
+    echo mine >mine-$round; cat mine-$round
+    echo seen-$round
+    told recovered $round
+    echo after-$round: $(glance) $(opens)
+    : >${at}looked
+done
+END
+{
+    printf 'cluster: {nodes: 2}\njob:\n  rdzv_conf: %s\n  run: [bash, %s, "{out}", "{shared}", "{node}", %s]\ntimeline:\n' "$patient_map" "$dir/late.sh" "$dir"
+    for id in new old; do
+        echo "  - {id: $id, when: {log: /^ready-$id/}, fault: disk-late, with: {delay: 1h, opens: $id}, on: n1}"
+        echo "  - {when: {after: $id, log: /^seen-$id/}, heal: $id}"
+    done
+    echo 'limits: {total: 60s}'
+} >"$dir/late.yaml"
+runs 'what others change' 0 "$dir/late.yaml"
+cat "$dir"/out/*/logs/n1/*/* "$dir"/out/*/logs/n1/* 2>/dev/null >"$dir/said"
+for line in '-new: step-10 ten new: gone: there 2 two a b gone-is-gone lists: file grown latest new step' \
+    '-old: step-10 ten new: gone: there 2 one a lists: file gone grown latest mine'; do
+    said 'what others change' "late$line"
+done
+for round in new old; do
+    said 'what others change' "after-$round: step-20 twenty new: there gone: 4 two a b gone-is-gone lists: file grown latest mine.* new"
+    recorded 'what others change' '"source":"disk","kind":"fault-evidence","id":"'$round'".*"path":"latest","by":"disk"'
+    recorded 'what others change' '"kind":"fault-recovered","id":"'$round'","n":1}'
+done
+recorded 'what others change' '"kind":"disk-call","node":"n1","pid":[0-9]+,"verdict":"late","path":"new","op":"look"'
+
+# A job whose ranks each look where `latest` leads: the one whose node has looked before goes on from another step.
+cat >"$dir/pointer.sh" <<'END'
+case $1 in */control) echo 'resumed from step 0'; echo step 1; exit ;; esac
+points() { mkdir -p $2/step-$1; ln -s step-$1 $2/.l; mv -T $2/.l $2/latest; echo saved-$1; }
+echo "resumed from step $(basename $(readlink $2/latest || echo step-0) | tr -dc 0-9)"
+echo step $((30 + RANK))
+[ -e $3/struck ] && exit
+if [ $RANK = 0 ]; then
+    points 10 $2
+    : >$3/changed
+    : <$3/looked
+    touch $3/struck
+    points 20 $2
+    exec tail -f /dev/null
+fi
+: <$3/changed
+echo sees-10
+grep -qm 1 '"kind":"fault-in-force","id":"late"' < <(tail -n +1 -f $1/history.jsonl)
+readlink $2/latest
+: >$3/looked
+exec tail -f /dev/null
+END
+cat >"$dir/pointer.yaml" <<END
+cluster: {nodes: 2}
+job:
+  nnodes: 2
+  max_restarts: 1
+  run: [bash, $dir/pointer.sh, "{out}", "{shared}", $dir]
+  checkpoint: {dir: "{shared}", complete: "ls | sed -n 's/^step-//p'"}
+observe: {step: 'step (\d+)', resume: 'resumed from step (\d+)'}
+timeline:
+  - {id: late, when: {log: /^sees-10/}, fault: disk-late, with: {delay: 1h}, on: node of rank 1}
+  - {when: {after: late, log: /^saved-20/}, fault: worker-exit, on: rank 0}
+limits: {total: 60s}
+END
+runs 'ranks that each look for the newest' 1 "$dir/pointer.yaml"
+said 'ranks that each look for the newest' 'rank 1 on n. of round 2 resumed from step 10, and others from another'
+
 # Nobody does to the disk what they are about.
 cat >"$dir/idle.sh" <<'END'
 case $1 in */control) exit 0 ;; esac
@@ -124,12 +220,15 @@ END
     for fault in error full readonly short slow stuck; do
         echo "  - {id: $fault, when: {log: /begun/}, fault: disk-$fault, with: {path: \"{disk}/**\"}, on: n0, for: 100ms}"
     done
+    echo "  - {id: late, when: {log: /begun/}, fault: disk-late, on: n0, for: 100ms}"
     echo 'limits: {total: 60s}'
 } >"$dir/idle.yaml"
 runs 'a disk that nobody touches' 2 "$dir/idle.yaml"
 for fault in error full readonly short slow stuck; do
     recorded 'a disk that nobody touches' '"kind":"fault-unfelt","id":"'$fault'".*no program of the node has (done to the disk what was to|given the disk more)'
 done
+recorded 'a disk that nobody touches' '"kind":"fault-unfelt","id":"late".*no program of the node has looked at what another'
+
 
 # Bad input.
 for bad in 'op: write|sync|"write.sync" is no kind of operation' 'error: EWRONG|error: EWRONG is none of EIO' 'path: d/a|path: "d/a" is not on a disk of the job'; do

@@ -2,6 +2,7 @@
 #include "faults/mechanism/disk/disk_server.h"
 
 #include "base/sys/file.h"
+#include "faults/mechanism/disk/disk_late.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,10 @@ void disk_open_file(struct disk_call *c) {
     const struct fuse_open_in *in = c->arg;
     struct disk_file *f = disk_file_of(c, c->in->nodeid);
     struct fuse_open_out out = {0};
+    if (f && disk_late_open(c, f)) {
+        disk_answer_error(c, -ESTALE); /* the kernel looks for the name again */
+        return;
+    }
     int flags = (int)(in->flags & ~(unsigned)(O_CREAT | O_EXCL | O_NOCTTY | O_APPEND | O_TRUNC |
                                               O_NOFOLLOW | O_DIRECT));
     int fd = f && f->fd >= 0 ? open(disk_way_of(f).path, flags | O_CLOEXEC) : -1;
@@ -42,6 +47,7 @@ void disk_flush(struct disk_call *c) {
 
 void disk_release(struct disk_call *c) {
     const struct fuse_release_in *in = c->arg;
+    disk_late_close(c->mount, (int)in->fh);
     disk_drop_fd(c->mount, (int)in->fh);
     disk_answer_error(c, 0);
 }
@@ -88,6 +94,7 @@ void disk_write(struct disk_call *c) {
         return;
     }
     f->changes++;
+    disk_late_own(c, f->number);
     if (in->write_flags & FUSE_WRITE_KILL_SUIDGID)
         lose_privileges(f);
     /* Who writes goes on meanwhile; whatever comes next waits for the lock, and so comes behind. */
@@ -111,6 +118,7 @@ void disk_fallocate(struct disk_call *c) {
         r = -errno;
     if (r == 0) {
         f->changes++;
+        disk_late_own(c, f->number);
         disk_note(
             c,
             (struct disk_operation){

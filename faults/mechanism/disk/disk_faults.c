@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
+#include "faults/mechanism/disk/disk_late.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -290,6 +291,20 @@ void disk_faults_tell(const struct disk_call *c, const struct disk_blow *blow) {
     pthread_mutex_unlock(&c->disk->lock);
 }
 
+/* One is told of an operation. */
+void disk_faults_late(struct disk_call *c, const struct disk_rule *rule, const char *path) {
+    struct disk_blow *blow = c->blow;
+    if (!blow || blow->verdict != DISK_PASSES)
+        return;
+    blow->verdict = DISK_LATE;
+    blow->rule = rule->id;
+    blow->error = 0;
+    blow->does = DISK_DOES_LOOK;
+    blow->pid = disk_process_of(c->disk, (int)c->in->pid);
+    put(blow->path, path);
+    c->disk->telling++;
+}
+
 int64_t disk_faults_held(const struct disk_call *c, const struct disk_file *f) {
     struct stat st;
     if (!c->mount->rules_n || !f || f->directory || fstat(f->fd, &st) != 0 ||
@@ -324,6 +339,8 @@ void disk_rule_drop(struct disk *d, size_t slot, int64_t id) {
         i++;
     if (m && i < m->rules_n)
         memmove(&m->rules[i], &m->rules[i + 1], (--m->rules_n - i) * sizeof(*m->rules));
+    if (m)
+        disk_late_tidy(m);
     list_each(it, &d->parked) {
         struct disk_parked *p = list_entry(it, struct disk_parked, link);
         p->released |= p->mount == m && p->rule == id;
@@ -339,6 +356,8 @@ void disk_let_go(struct disk *d, size_t slot) {
     struct disk_mount *m = d->mounts[slot];
     if (m)
         m->rules_n = 0;
+    if (m)
+        disk_late_tidy(m);
     list_each(it, &d->parked) {
         struct disk_parked *p = list_entry(it, struct disk_parked, link);
         p->ends |= p->mount == m;

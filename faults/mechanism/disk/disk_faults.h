@@ -26,6 +26,9 @@ void disk_faults_tell(const struct disk_call *c, const struct disk_blow *blow);
 /* Under the lock: who waits for the answer to that request has a signal. */
 void disk_faults_interrupt(struct disk *d, uint64_t unique);
 
+/* Under the lock: it is told what is so no more, as that rule has it. */
+void disk_faults_late(struct disk_call *c, const struct disk_rule *rule, const char *path);
+
 /* Under the lock. What goes with the last name of a file, if it is this one; then, or where it was
  * cut off: there is room again. */
 int64_t disk_faults_held(const struct disk_call *c, const struct disk_file *f);

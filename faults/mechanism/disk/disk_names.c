@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/sys/file.h"
 #include "faults/mechanism/disk/disk_faults.h"
+#include "faults/mechanism/disk/disk_late.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,6 +45,7 @@ static struct disk_file *made(struct disk_call *c, struct disk_file *parent, con
     disk_file_add_name(f, parent->number, name);
     f->fd = file_keep(&fd);
     parent->changes++;
+    disk_late_own_name(c, parent->number, name);
     /* In a directory that hands on its group it has that already. */
     struct stat of;
     bool inherits = fstat(parent->fd, &of) == 0 && of.st_mode & S_ISGID;
@@ -53,9 +55,16 @@ static struct disk_file *made(struct disk_call *c, struct disk_file *parent, con
     return f;
 }
 
-static int fill_entry(const struct disk_file *f, struct fuse_entry_out *ret) {
+static int attr_for(struct disk_call *c, const struct disk_file *f, struct fuse_attr *ret) {
+    int r = disk_attr(f, ret);
+    if (r == 0)
+        disk_late_attr(c, f, ret);
+    return r;
+}
+
+static int fill_entry(struct disk_call *c, const struct disk_file *f, struct fuse_entry_out *ret) {
     *ret = (struct fuse_entry_out){.nodeid = f->number};
-    return disk_attr(f, &ret->attr);
+    return attr_for(c, f, &ret->attr);
 }
 
 static void known(struct disk_call *c, struct disk_file *f, int change) {
@@ -65,7 +74,7 @@ static void known(struct disk_call *c, struct disk_file *f, int change) {
 
 static void answer_entry(struct disk_call *c, struct disk_file *f) {
     struct fuse_entry_out out;
-    int r = f ? fill_entry(f, &out) : -errno;
+    int r = f ? fill_entry(c, f, &out) : -errno;
     if (r) {
         disk_answer_error(c, r);
         return;
@@ -87,8 +96,17 @@ static struct disk_file *parent_of(struct disk_call *c) {
 
 void disk_lookup(struct disk_call *c) {
     struct disk_file *parent = parent_of(c);
-    if (parent)
-        answer_entry(c, find(c, parent, c->name));
+    if (!parent)
+        return;
+    struct disk_file *f = find(c, parent, c->name);
+    if (f || errno == ENOENT) {
+        struct disk_file *told = disk_late_name(c, parent, c->name, f);
+        if (f && told != f)
+            disk_tree_tidy(&c->disk->tree, f);
+        f = told;
+        errno = ENOENT;
+    }
+    answer_entry(c, f);
 }
 
 /* ---- making ---- */
@@ -156,7 +174,7 @@ void disk_create(struct disk_call *c) {
     if (was_there) /* another node was faster */
         fd = openat(parent->fd, c->name, flags | O_NOFOLLOW | O_CLOEXEC);
     f = fd < 0 ? NULL : was_there ? find(c, parent, c->name) : made(c, parent, c->name);
-    int r = f ? fill_entry(f, &out.entry) : -errno;
+    int r = f ? fill_entry(c, f, &out.entry) : -errno;
     if (r) {
         file_close(&fd);
         disk_answer_error(c, r);
@@ -193,6 +211,8 @@ void disk_link(struct disk_call *c) {
     disk_note(c, (struct disk_operation){.deed = DISK_LINK, .to = buf_str(&to)}, f);
     disk_file_add_name(f, parent->number, c->name);
     parent->changes++;
+    disk_late_own_name(c, parent->number, c->name);
+    disk_late_own(c, f->number);
     disk_loss_made(&c->disk->loss, parent, c->name, f);
     answer_entry(c, f);
 }
@@ -220,6 +240,8 @@ static void remove_entry(struct disk_call *c, bool directory) {
                         parent->number, c->name);
         disk_file_drop_name(f, parent->number, c->name);
         parent->changes++;
+        disk_late_own_name(c, parent->number, c->name);
+        disk_late_own(c, f->number);
     }
     disk_tree_tidy(&c->disk->tree, f);
     disk_answer_error(c, r);
@@ -256,6 +278,9 @@ static void rename_done(struct disk_call *c, const struct renaming *r) {
         disk_file_add_name(r->other, r->from_parent->number, r->from);
     r->from_parent->changes++;
     r->to_parent->changes++;
+    disk_late_own_name(c, r->from_parent->number, r->from);
+    disk_late_own_name(c, r->to_parent->number, r->to);
+    disk_late_own(c, r->file->number);
 }
 
 static void rename_entry(struct disk_call *c, uint64_t to_parent, const char *from,
@@ -308,7 +333,7 @@ void disk_rename2(struct disk_call *c) {
 
 static void answer_attr(struct disk_call *c, const struct disk_file *f) {
     struct fuse_attr_out out = {.attr_valid = 0};
-    int r = f && f->fd >= 0 ? disk_attr(f, &out.attr) : -ESTALE;
+    int r = f && f->fd >= 0 ? attr_for(c, f, &out.attr) : -ESTALE;
     if (r)
         disk_answer_error(c, r);
     else
@@ -371,6 +396,8 @@ static int set_attr(struct disk_call *c, struct disk_file *f, const struct fuse_
 void disk_setattr(struct disk_call *c) {
     struct disk_file *f = disk_file_of(c, c->in->nodeid);
     int r = f && f->fd >= 0 ? set_attr(c, f, c->arg) : -ESTALE;
+    if (f)
+        disk_late_own(c, f->number);
     if (r)
         disk_answer_error(c, r);
     else
@@ -379,6 +406,8 @@ void disk_setattr(struct disk_call *c) {
 
 void disk_readlink(struct disk_call *c) {
     struct disk_file *f = disk_file_of(c, c->in->nodeid);
+    if (f)
+        disk_late_link(c, f);
     ssize_t n = f ? readlinkat(f->fd, "", c->reply, 4096) : -1;
     if (n < 0)
         disk_answer_error(c, f ? -errno : -ESTALE);
@@ -398,8 +427,11 @@ void disk_opendir(struct disk_call *c) {
     }
     out.fh = (uint64_t)fd;
     disk_hold_fd(c->mount, fd);
-    if (disk_answer(c, &out, sizeof(out)) == -ENOENT)
+    disk_late_list(c, f, fd);
+    if (disk_answer(c, &out, sizeof(out)) == -ENOENT) {
+        disk_late_close(c->mount, fd);
         disk_drop_fd(c->mount, fd);
+    }
 }
 
 /* As many as there is room for; each says where the next one begins. */
@@ -425,13 +457,21 @@ static size_t put_entries(const char *from, size_t n, char *to, size_t size) {
 
 void disk_readdir(struct disk_call *c) {
     const struct fuse_read_in *in = c->arg;
-    size_t half = DISK_WRITE_MAX / 2, size = in->size < half ? in->size : half;
+    size_t half = DISK_WRITE_MAX / 2, size = in->size < half ? in->size : half, late_n;
     char *entries = c->reply + half;
-    ssize_t n = lseek((int)in->fh, (off_t)in->offset, SEEK_SET) < 0
+    const char *late;
+    pthread_mutex_lock(&c->disk->lock);
+    size_t used = 0;
+    bool told = disk_late_entries(c->mount, (int)in->fh, in->offset, &late, &late_n);
+    if (told)
+        used = put_entries(late, late_n, c->reply, size);
+    pthread_mutex_unlock(&c->disk->lock);
+    ssize_t n = told ? 0
+                : lseek((int)in->fh, (off_t)in->offset, SEEK_SET) < 0
                     ? -1
                     : getdents64((int)in->fh, entries, size);
     if (n < 0)
         disk_answer_error(c, -errno);
     else
-        disk_answer(c, c->reply, put_entries(entries, (size_t)n, c->reply, size));
+        disk_answer(c, c->reply, told ? used : put_entries(entries, (size_t)n, c->reply, size));
 }

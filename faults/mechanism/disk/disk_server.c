@@ -5,6 +5,7 @@
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
 #include "faults/mechanism/disk/disk_faults.h"
+#include "faults/mechanism/disk/disk_late.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -278,6 +279,7 @@ void disk_deal_with(struct disk_call *c) {
     c->name = o->named ? (const char *)c->arg + o->size : NULL;
     struct disk_blow blow;
     blow.verdict = DISK_PASSES;
+    c->blow = &blow;
     if (__atomic_load_n(&c->mount->rules_n, __ATOMIC_RELAXED) && !c->ruled &&
         disk_faults_strike(c, &blow))
         return;
@@ -398,6 +400,7 @@ static void end_mount(struct disk *d, size_t slot) {
     struct disk_mount *m = d->mounts[slot];
     m->dead = true;
     pthread_cond_broadcast(&d->parked_changed);
+    disk_late_forget(m);
     while (m->opened_n)
         disk_drop_fd(m, m->opened[0]);
     for (uint64_t i = DISK_ROOT; i < d->tree.numbers; i++) {

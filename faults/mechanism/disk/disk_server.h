@@ -19,6 +19,12 @@ struct disk_caller {
     struct disk_writer who;
 };
 
+/* What an open directory lists that is so no more: disk_late.h. */
+struct disk_list {
+    int fd;
+    struct buf entries;
+};
+
 struct disk_mount {
     struct disk *disk;
     size_t slot;
@@ -30,6 +36,9 @@ struct disk_mount {
     size_t opened_n;
     struct disk_rule_state *rules;
     size_t rules_n;
+    struct disk_belief *seen; /* what it was told: disk_late.h */
+    struct disk_list *lists;
+    size_t seen_n, lists_n;
 };
 
 struct disk {
@@ -62,6 +71,7 @@ struct disk_call {
     bool ruled;       /* it has waited as a rule has it, or is none of those that rules are about */
     size_t cut;       /* of a write only so many bytes; 0: all */
     bool taken;       /* the kernel has taken the answer */
+    struct disk_blow *blow; /* what a rule has done to it: disk_faults.h */
 };
 
 /* An operation: answers by one of the below. */

@@ -127,6 +127,8 @@ static void test_a_rule_survives_its_message(void **state) {
                                  .stuck = true,
                                  .room = 0,
                                  .at_most = 6,
+                                 .late_ns = 7,
+                                 .late_opens = true,
                                  .id = 8};
     json_object(&w, NULL);
     disk_rule_put(&all, &w);

@@ -50,6 +50,17 @@ static bool is_complete(const struct record *disk, int64_t step) {
     return false;
 }
 
+/* Another rank of its round, which goes on from another step: whatever the disk has shown to each, the
+ * ranks have not agreed. */
+static const struct worker *apart_from(const struct trial *t, const struct worker *w) {
+    for (size_t i = 0; i < t->rounds->workers_n; i++) {
+        const struct worker *o = t->rounds->workers[i];
+        if (o->round == w->round && o->resume_ns && o->resume_step != w->resume_step)
+            return o;
+    }
+    return NULL;
+}
+
 /* A fault on the disk since the round before began may have damaged the newest where the reader does
  * not look, or what points at it: an older one is as good. */
 static bool passed_over(const struct trial *t, const struct worker *w, const struct record *disk) {
@@ -181,9 +192,10 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
         return true;
     if (!check_knows_checkpoints(t))
         return tell_unrecognised(f, w, disk);
-    if (w->resume_step < newest && passed_over(t, w, disk))
+    const struct worker *other = apart_from(t, w);
+    if (!other && w->resume_step < newest && passed_over(t, w, disk))
         return true;
-    if (tell_changed(t, f, w, disk, newest))
+    if (!other && tell_changed(t, f, w, disk, newest))
         return false;
     const struct json *torn = damaged_of(disk, w->resume_step);
     const char *expected = finding_expected(f, "step %lld, the newest complete checkpoint in %s",
@@ -194,6 +206,7 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
                         w->node, w->round, (long long)w->resume_step,
                         torn                      ? ", which is damaged: "
                         : w->resume_step > newest ? ", which is not there"
+                        : other                   ? ", and others from another"
                                                   : "",
                         torn ? json_get_string(torn, "why", "") : "");
 }
