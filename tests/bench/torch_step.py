@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""How long one step of ranktrain's network takes in torch: 96 samples, from weights to new weights.
+"""How long one step of a network of ranktrain takes in torch: 96 samples, from weights to new weights.
 
-    torch_step.py cpu|cuda [STEPS]
+    torch_step.py cpu|cuda [STEPS [lenet|resnet18 [WIDTH]]]
 
 Prints "label ..." and "step_us P50 P10 P90", as spawn_step does. Exit: 0, 3 when there is no torch or
 no device.
@@ -19,7 +19,31 @@ except ImportError as error:
 WARM, BATCH = 20, 96
 
 
-def network():
+class Block(nn.Module):
+    def __init__(self, before, channels, stride):
+        super().__init__()
+        self.way = nn.Sequential(
+            nn.Conv2d(before, channels, 3, stride, 1, bias=False), nn.BatchNorm2d(channels), nn.ReLU(),
+            nn.Conv2d(channels, channels, 3, 1, 1, bias=False), nn.BatchNorm2d(channels))
+        self.around = nn.Identity() if stride == 1 and before == channels else nn.Sequential(
+            nn.Conv2d(before, channels, 1, stride, bias=False), nn.BatchNorm2d(channels))
+
+    def forward(self, x):
+        return nn.functional.relu(self.way(x) + self.around(x))
+
+
+def resnet18(width):
+    layers = [nn.Conv2d(1, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU()]
+    before = width
+    for stage in range(4):
+        for i in range(2):
+            channels = width << stage
+            layers.append(Block(before, channels, 2 if stage and i == 0 else 1))
+            before = channels
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, 10))
+
+
+def lenet(width):
     return nn.Sequential(
         nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
@@ -34,7 +58,9 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(1)
     device = torch.device(kind)
-    model, loss = network().to(device), nn.CrossEntropyLoss()
+    make = {"lenet": lenet, "resnet18": resnet18}[sys.argv[3] if len(sys.argv) > 3 else "lenet"]
+    model = make(int(sys.argv[4]) if len(sys.argv) > 4 else 64).to(device)
+    loss = nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     images = torch.randint(0, 256, (BATCH, 1, 28, 28), dtype=torch.uint8)
     labels = torch.randint(0, 10, (BATCH,))
