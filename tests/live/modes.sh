@@ -14,10 +14,9 @@ model() { grep -oE '^model [0-9a-f]{64}$' | cut -c7-; }
 step="--samples=192 --epochs=1"
 
 want=$(train $step | model)
-for run in 'zero 3' 'fsdp 3' 'ps 3'; do
-    set -- $run
-    got=$(train $step --mode="$1" --spawn "$2" | model)
-    [ -n "$want" ] && [ "$got" = "$want" ] || say "--mode=$1 --spawn $2: model ${got:-none} and not $want: $(cat "$TMPDIR/err")"
+for run in '--mode=zero --spawn 3' '--mode=fsdp --spawn 3' '--mode=ps --spawn 3' '--overlap --spawn 2'; do
+    got=$(train $step $run | model)
+    [ -n "$want" ] && [ "$got" = "$want" ] || say "$run: model ${got:-none} and not $want: $(cat "$TMPDIR/err")"
 done
 
 # A batch of 16 over 4 devices of one process.

@@ -64,6 +64,8 @@ static const struct options_option table[] = {
      TEXT, AT(mode), 0, 0},
     {"devices", "N", "of --mode=dp: split each batch over N devices", WHOLE, AT(devices), 1,
      SHARDS_MAX},
+    {"overlap", NULL, "of --mode=ddp: sum the gradients of layers while others are computed",
+     SWITCH, AT(overlap), 0, 0},
     {"ps-async", NULL, "of --mode=ps: the server waits for no worker that is late", SWITCH,
      AT(ps_async), 0, 0},
     {"backup-workers", "N", "of --ps-async: go on without the last N gradients of a step", WHOLE,

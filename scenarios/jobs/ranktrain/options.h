@@ -45,6 +45,7 @@ struct ranktrain_options {
     int64_t collective_ns;      /* a collective that takes longer has failed */
     int64_t device_ns;          /* a device that takes longer for one computation has failed */
     bool ps_async;
+    bool overlap;  /* sums go round while layers are computed */
     int64_t spawn; /* ranks to start; 0: this process is one */
     bool help, version;
 

@@ -172,10 +172,10 @@ int train_run(const struct ranktrain_options *o, struct err *ret_stuck, struct e
     if (r < 0 && t->ring) /* who waits for this rank should know */
         t->collective->abort(t->ring);
     save_close(t);
+    if (t->mode && t->mode->close) /* its threads use what is closed next */
+        t->mode->close(t);
     if (t->collective->close(t->ring, ret_stuck) == 0)
         t->compute->close(t->c, ret_stuck);
-    if (t->mode && t->mode->close)
-        t->mode->close(t);
     model_free(t->model);
     sampler_fini(&t->sampler);
     loaders_end(t->loaders);

@@ -9,10 +9,14 @@ bool trainer_asked_to_end(const struct trainer *t) {
     return poll(&p, 1, 0) > 0;
 }
 
-int trainer_exchange(struct trainer *t, struct collective_call *call, struct err *err) {
+void trainer_announce(struct trainer *t) {
     if (!t->reduced)
         rankquake_first_collective(&t->q);
     t->reduced = true;
+}
+
+int trainer_exchange(struct trainer *t, struct collective_call *call, struct err *err) {
+    trainer_announce(t);
     call->deadline_ns = deadline_in_ns(t->o->collective_ns);
     int r = t->collective->start(t->ring, call, err);
     while (r == 0)

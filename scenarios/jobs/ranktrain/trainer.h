@@ -70,6 +70,9 @@ int trainer_hash(struct trainer *t, char ret[65], struct err *err);
 /* SIGTERM is pending. */
 bool trainer_asked_to_end(const struct trainer *t);
 
+/* Tells, once, that the first collective begins; trainer_exchange does so itself. */
+void trainer_announce(struct trainer *t);
+
 /* Exchanges something and waits until it is done; the deadline is put into the call. Returns 0,
  * -ECANCELED when woken, or an error of collective.h. */
 int trainer_exchange(struct trainer *t, struct collective_call *call, struct err *err);

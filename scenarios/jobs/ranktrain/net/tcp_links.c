@@ -98,3 +98,12 @@ void tcp_links_close(struct tcp_links *l) {
     for (int i = 0; i < BOOTSTRAP_MEMBERS; i++)
         link_close(&l->pairs[i]);
 }
+
+void tcp_links_shut(struct tcp_links *l) {
+    shutdown(l->next_fd, SHUT_RDWR);
+    shutdown(l->prev_fd, SHUT_RDWR);
+    for (int i = 0; i < BOOTSTRAP_MEMBERS; i++)
+        if (l->pairs[i] >= 0)
+            shutdown(l->pairs[i], SHUT_RDWR);
+    l->shut = true;
+}

@@ -178,7 +178,7 @@ static void reserve(struct ring *r) {
 
 static int ring_start(void *c, struct collective_call *call, struct err *err) {
     struct ring *r = c;
-    if (r->links.world > 1 && r->links.next_fd < 0)
+    if (r->links.shut)
         return err_say(err, -EPIPE, "the collective was aborted");
     assert(r->phase == r->phases && !r->pairs.call);
     if (call->op == COLLECTIVE_SEND || call->op == COLLECTIVE_RECEIVE)
@@ -199,14 +199,14 @@ static int ring_start(void *c, struct collective_call *call, struct err *err) {
 
 static void ring_abort(void *c) {
     struct ring *r = c;
-    tcp_links_close(&r->links);
+    tcp_links_shut(&r->links);
 }
 
 static int ring_close(void *c, struct err *err) {
     struct ring *r = c;
     if (!r)
         return 0;
-    ring_abort(r);
+    tcp_links_close(&r->links);
     free(r->staging);
     free(r);
     return 0;
