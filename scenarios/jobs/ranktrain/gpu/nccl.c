@@ -40,13 +40,18 @@ struct nccl {
     char doing[48];
     bool aborted, stuck;
 
-    int64_t *data; /* the caller's */
-    size_t n, room;
+    const struct collective_call *call; /* the caller's */
+    size_t n, room;                     /* numbers, of eight bytes each */
     int64_t *staging, *buffer; /* room each, in pinned memory of the host and on the device */
     cudaEvent_t done;
     bool queued; /* all that follows the collective is in the stream, too */
     int64_t started_ns, deadline_ns;
     uint64_t calls;
+};
+
+/* Bytes of what is exchanged. */
+struct part {
+    size_t from, to;
 };
 
 /* In the device's thread: what NCCL's answer means. Returns 1 for success, 0 for not yet, or an
@@ -142,8 +147,8 @@ static int reserve(struct nccl *n, struct err *err) {
 /* What follows the collective may be put into the stream only when that is in it. */
 static int queue_rest(struct nccl *n, struct err *err) {
     cudaStream_t s = n->device->stream;
-    cudaError_t e =
-        cudaMemcpyAsync(n->staging, n->buffer, n->n * sizeof(*n->data), cudaMemcpyDeviceToHost, s);
+    cudaError_t e = cudaMemcpyAsync(n->staging, n->buffer, n->n * sizeof(*n->staging),
+                                    cudaMemcpyDeviceToHost, s);
     if (e == cudaSuccess)
         e = cudaEventRecord(n->done, s);
     if (e != cudaSuccess)
@@ -152,13 +157,33 @@ static int queue_rest(struct nccl *n, struct err *err) {
     return 0;
 }
 
+static struct part own_part(const struct nccl *n) {
+    const struct collective_call *c = n->call;
+    int rank = n->peers.rank;
+    if (c->op == COLLECTIVE_ALL_GATHER)
+        return (struct part){c->bounds[rank], c->bounds[rank + 1]};
+    if (c->op == COLLECTIVE_BROADCAST && rank != c->peer)
+        return (struct part){0, 0};
+    return (struct part){0, c->bytes};
+}
+
+/* Everything is a sum: what a rank has nothing to say of it leaves at zero, and whole numbers that are
+ * added to zeros stay as they are, bit for bit. */
+static void fill(struct nccl *n) {
+    struct part own = own_part(n);
+    memset(n->staging, 0, n->n * sizeof(*n->staging));
+    if (own.from < own.to)
+        memcpy((char *)n->staging + own.from, (const char *)n->call->data + own.from,
+               own.to - own.from);
+}
+
 static int put(struct device *d, void *arg, struct err *err) {
     struct nccl *n = arg;
     int r = reserve(n, err);
     if (r < 0)
         return r;
-    memcpy(n->staging, n->data, n->n * sizeof(*n->data));
-    cudaError_t e = cudaMemcpyAsync(n->buffer, n->staging, n->n * sizeof(*n->data),
+    fill(n);
+    cudaError_t e = cudaMemcpyAsync(n->buffer, n->staging, n->n * sizeof(*n->staging),
                                     cudaMemcpyHostToDevice, d->stream);
     if (e != cudaSuccess)
         return device_fail(d, e, n->doing, err);
@@ -187,10 +212,11 @@ static int nccl_start(void *c, struct collective_call *call, struct err *err) {
     struct nccl *n = c;
     if (n->aborted)
         return err_say(err, -EPIPE, "the collective was aborted");
-    if (call->op != COLLECTIVE_ALL_REDUCE)
-        return err_say(err, -ENOTSUP, "NCCL is asked for sums alone");
-    n->data = call->data;
-    n->n = call->bytes / sizeof(*n->data);
+    if (call->op == COLLECTIVE_SEND || call->op == COLLECTIVE_RECEIVE)
+        return err_say(err, -ENOTSUP,
+                       "over NCCL no rank sends to one other: use --dist-backend=tcp");
+    n->call = call;
+    n->n = (call->bytes + sizeof(*n->staging) - 1) / sizeof(*n->staging);
     n->queued = false;
     n->started_ns = deadline_now_ns();
     n->deadline_ns = call->deadline_ns;
@@ -204,7 +230,7 @@ static int nccl_poll(void *c, int timeout_ms, struct err *err) {
     for (;;) {
         int r = device_do(n->device, look, n, err);
         if (r == 1)
-            memcpy(n->data, n->staging, n->n * sizeof(*n->data));
+            memcpy(n->call->data, n->staging, n->call->bytes);
         if (r != 0)
             return r;
         int64_t now = deadline_now_ns();
