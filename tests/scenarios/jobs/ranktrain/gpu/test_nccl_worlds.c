@@ -156,6 +156,18 @@ static void test_every_world_size_ends_with_the_model_of_tcp(void **state) {
     }
 }
 
+/* Scattered, gathered and summed layer by layer. */
+static void test_every_mode_ends_with_the_model_of_tcp(void **state) {
+    (void)state;
+    static const char *const modes[] = {"--mode=manual", "--mode=zero"};
+    for (int i = 0; i < 2; i++) {
+        run(&(struct job){.world = 3, .more = modes[i]});
+        assert_string_equal(model(), right_model);
+    }
+    run(&(struct job){.world = 2, .more = "--mode=ps"});
+    assert_said("--mode=ps sends from one rank to one other, which --dist-backend=nccl does not");
+}
+
 static void test_a_contribution_that_is_not_added_shows(void **state) {
     (void)state;
     run(&(struct job){.world = 2, .nccl = "drop@collective:2,rank=1"});
@@ -318,7 +330,7 @@ static void test_bad_input_is_refused_with_a_sentence(void **state) {
         {NULL, NULL, "/usr/bin/env NCCL_SOCKET_IFNAME=chaos9",
          "NCCL_SOCKET_IFNAME=chaos9 names no network interface"},
         {NULL, NULL, "/usr/bin/env NCCL_COMM_BLOCKING=1", "NCCL_COMM_BLOCKING=1: with it a peer"},
-        {"devices=1", NULL, "/usr/bin/env LOCAL_WORLD_SIZE=3",
+        {"devices=1", NULL, "/usr/bin/env WORLD_SIZE=3 LOCAL_WORLD_SIZE=3",
          "more ranks than devices: 3 workers on this node and 1 GPU"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -401,6 +413,7 @@ static void test_the_real_nccl_fails_in_its_own_words_without_a_driver(void **st
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_world_size_ends_with_the_model_of_tcp),
+        cmocka_unit_test(test_every_mode_ends_with_the_model_of_tcp),
         cmocka_unit_test(test_a_contribution_that_is_not_added_shows),
         IN_PLACE(test_a_killed_worker_costs_no_bit),
         cmocka_unit_test(test_a_peer_that_hangs_is_given_up_at_the_deadline),
