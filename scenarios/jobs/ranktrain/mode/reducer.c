@@ -88,6 +88,7 @@ int reducer_wait(struct reducer *r, struct err *err) {
         pthread_cond_wait(&r->changed, &r->lock);
     r->put = r->done = 0;
     int e = r->r;
+    r->r = 0; /* the next group begins anew */
     pthread_mutex_unlock(&r->lock);
     if (e < 0 && err)
         *err = r->err;
