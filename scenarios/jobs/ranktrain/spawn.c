@@ -13,11 +13,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { STARTS = 16 /* again, of all ranks together */ };
+
 static const int64_t grace_ns = INT64_C(10000000000);
 
 struct spawn {
     int n, left;
     pid_t *pids; /* 0: has ended */
+    pid_t own;
+    char **argv; /* of the ranks */
+    bool again;  /* who was killed is started once more, alone (--recover=in-process) */
+    int starts;  /* that are left */
     int status;  /* of the first that failed */
     bool asked, ending;
     int64_t kill_ns; /* when whoever is left is killed */
@@ -76,9 +82,32 @@ static void end_all(struct spawn *s) {
     tell_all(s, SIGTERM);
 }
 
+/* Returns 0 or a -errno. */
+static int start(struct spawn *s, int rank) {
+    s->pids[rank] = fork();
+    if (s->pids[rank] == 0)
+        become_rank(s, rank, s->own, s->argv);
+    if (s->pids[rank] < 0)
+        return -errno;
+    s->left++;
+    return 0;
+}
+
+/* A rank that was killed, while its peers wait for it; one that fails by itself would fail again. */
+static bool starts_again(struct spawn *s, int rank, int status) {
+    if (!s->again || s->ending || !WIFSIGNALED(status) || s->starts == 0)
+        return false;
+    s->starts--;
+    fprintf(stderr, "ranktrain: rank %d was killed by signal %d; it is started again\n", rank,
+            WTERMSIG(status));
+    return start(s, rank) == 0;
+}
+
 static void ended(struct spawn *s, int rank, int status) {
     s->pids[rank] = 0;
     s->left--;
+    if (starts_again(s, rank, status))
+        return;
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (code == 0 || s->ending)
         return;
@@ -114,8 +143,11 @@ static void wait_for_all(struct spawn *s, const sigset_t *set) {
 }
 
 int spawn_ranks(const struct ranktrain_options *o, char **argv, struct err *err) {
-    struct spawn s = {.n = (int)o->spawn};
-    pid_t parent = getpid();
+    struct spawn s = {.n = (int)o->spawn,
+                      .own = getpid(),
+                      .argv = arguments(argv),
+                      .again = strcmp(o->recover, "in-process") == 0,
+                      .starts = STARTS};
     sigset_t set;
     int r = 0;
     sigemptyset(&set);
@@ -124,20 +156,13 @@ int spawn_ranks(const struct ranktrain_options *o, char **argv, struct err *err)
     sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, &s.old);
     s.pids = mem_array(pid_t, (size_t)s.n);
-    char **own = arguments(argv);
-    for (int i = 0; i < s.n && r == 0; i++) {
-        s.pids[i] = fork();
-        if (s.pids[i] == 0)
-            become_rank(&s, i, parent, own);
-        if (s.pids[i] < 0)
-            r = err_set(err, -errno, "start rank %d", i);
-        else
-            s.left++;
-    }
+    for (int i = 0; i < s.n && r == 0; i++)
+        if ((r = start(&s, i)) < 0)
+            err_set(err, r, "start rank %d", i);
     if (r < 0)
         end_all(&s);
     wait_for_all(&s, &set);
-    free(own);
+    free(s.argv);
     free(s.pids);
     if (r < 0)
         return r;

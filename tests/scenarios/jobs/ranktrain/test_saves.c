@@ -1,11 +1,14 @@
 /* How whole jobs save and go on: on disks that each node has to itself, beside the training, in
  * parts; and what they say where they cannot. */
 #include <limits.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -260,6 +263,65 @@ static void test_survivors_go_on_without_ending(void **state) {
     }
 }
 
+static int free_port(void) {
+    struct sockaddr_in a = {.sin_family = AF_INET};
+    socklen_t length = sizeof(a);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bind(fd, (struct sockaddr *)&a, sizeof(a));
+    getsockname(fd, (struct sockaddr *)&a, &length);
+    close(fd);
+    return ntohs(a.sin_port);
+}
+
+/* The processes of ranks that a program has started itself, in their order. */
+static int ranks_of(pid_t parent, pid_t ret[3]) {
+    char command[64];
+    snprintf(command, sizeof(command), "pgrep -P %d", (int)parent);
+    FILE *f = popen(command, "r");
+    int n = 0;
+    assert_non_null(f);
+    while (n < 3 && fscanf(f, "%d", &ret[n]) == 1)
+        n++;
+    pclose(f);
+    return n;
+}
+
+/* Their parent starts the one that was killed again, alone; the others keep their processes. */
+static void test_a_parent_starts_the_lost_rank_again_alone(void **state) {
+    (void)state;
+    char here[PATH_MAX / 4] = {0}, command[2 * PATH_MAX], line[512];
+    pid_t before[3], after[3] = {0};
+    size_t n = 0;
+    assert_true(readlink("/proc/self/exe", here, sizeof(here) - 1) > 0);
+    *strrchr(here, '/') = 0;
+    snprintf(command, sizeof(command),
+             "echo $$; export MASTER_PORT=%d; exec %s/spawn_train --spawn 3 --recover in-process "
+             "--samples=960 --log-every=1 --compute-ms=60 --steps=%d 2>&1",
+             free_port(), here, STEPS);
+    FILE *f = popen(command, "r");
+    assert_non_null(f);
+    assert_non_null(fgets(line, sizeof(line), f));
+    pid_t parent = atoi(line);
+    bool again = false;
+    while (n + sizeof(line) < sizeof(output) && fgets(line, sizeof(line), f)) {
+        n += (size_t)snprintf(output + n, sizeof(output) - n, "%s", line);
+        if (strncmp(line, "step 4 ", 7) == 0 && !again) {
+            assert_int_equal(ranks_of(parent, before), 3);
+            assert_int_equal(kill(before[1], SIGKILL), 0);
+        }
+        if (strncmp(line, "resumed step ", 13) == 0) {
+            again = true;
+            assert_int_equal(ranks_of(parent, after), 3);
+        }
+    }
+    assert_int_equal(pclose(f), 0);
+    assert_true(again);
+    assert_said("was killed by signal 9; it is started again");
+    assert_int_equal(after[0], before[0]);
+    assert_int_equal(after[1], before[2]);
+    assert_right();
+}
+
 static void test_a_rate_for_so_many_workers_grows_with_them(void **state) {
     (void)state;
     char one[65];
@@ -370,6 +432,7 @@ int main(int argc, char **argv) {
         TEST(epochs_are_a_pace_too),
         TEST(sigterm_within_a_step_saves_the_one_before),
         TEST(survivors_go_on_without_ending),
+        TEST(a_parent_starts_the_lost_rank_again_alone),
         TEST(a_rate_for_so_many_workers_grows_with_them),
         TEST(a_slow_evaluator_reads_all),
         TEST(none_that_can_be_used_stops_the_job),
