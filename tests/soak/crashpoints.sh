@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# crashpoints finds nothing in ranktrain, alone and as two workers under rankrun, also where it makes its directory, and finds each bug of tests/mutants/savers
+# crashpoints finds nothing in ranktrain, alone and as two workers under rankrun, also where it makes its directory, saves beside the
+# training or in parts, and on disks of their own; and finds each bug of tests/mutants/savers
 # that is planted into how it saves: with the verdict and for the reasons that stand in the patch, by the smallest sequence,
 # and for no others.
 #   SAVERS='FILE ...'  those only       STATES=N  so many states of each, less than 60: then one of the reasons is enough
@@ -58,6 +59,25 @@ job=("${plain[@]/=ckpt/=ckpt/of/run}")
 tries 0 100 'ranktrain in directories that it makes' 1 ranktrain
 job=("${plain[@]}")
 [ -n "${STATES-}" ] || tries 0 400 'two workers' 2 ranktrain
+# Beside the training and in parts; and on disks of their own, of which one may lose its power.
+job=("${plain[@]}" --checkpoint-sharded --checkpoint-async)
+tries 0 400 'two workers, in parts beside the training' 2 ranktrain
+if [ -z "${STATES-}" ]; then
+    job=("${plain[@]}" --checkpoint-async)
+    tries 0 400 'beside the training' 1 ranktrain
+    job=("${plain[@]}" --checkpoint-sharded)
+    tries 0 400 'two workers, in parts' 2 ranktrain
+    cat >"$dir/desk/local.yaml" <<END
+cluster: {nodes: 2}
+job:
+  nnodes: 2
+  run: [ranktrain, --steps=6, --checkpoint-every=2, --checkpoint-keep=2, --samples=256, "--checkpoint-dir={disk}/ckpt"]
+  checkpoint: {max_states: 60, budget: 20m}
+END
+    (cd "$dir/desk" && exec "$rq" crashpoints local.yaml) >"$dir/said" 2>&1 || fail "disks of their own: exit $?"
+    echo "disks of their own: $(sed -n 's/.* \([0-9]* tried in .*\)/\1/p' "$dir/said")"
+fi
+job=("${plain[@]}")
 for patch in ${SAVERS:-tests/mutants/savers/*.patch}; do
     finds "$patch"
 done

@@ -106,6 +106,9 @@ static int agree(struct trainer *t, int r, enum part_status own, const struct ch
     int sent = trainer_sum(t, ret_rows, n, r < 0 ? &lost : err);
     if (r < 0 || sent < 0)
         return r < 0 ? r : sent;
+    pthread_mutex_lock(&t->speaking); /* that all have waited for all is not seen otherwise */
+    rankquake_event_named(&t->q, "barrier", "%s", "");
+    pthread_mutex_unlock(&t->speaking);
     for (int rank = 0; rank < t->o->world; rank++) {
         int64_t status = ret_rows[(ptrdiff_t)rank * ROW + STATUS];
         if (status == FAILED)
