@@ -28,7 +28,7 @@ plant() { # plant PATCH TO
         (cd "$copy" && $flags -DRANKQUAKE_VERSION='"planted"' -w -I"$root" -c -o "${objects[-1]}" "$source") || return 1
     done
     $flags -w -o "$2" "$OUT/scenarios/jobs/ranktrain/main.o" "${objects[@]}" -Wl,--start-group \
-        "$OUT"/lib{job,base}.a -Wl,--end-group -lz -lm -ldl
+        "$OUT"/lib{job,base}.a -Wl,--end-group -pthread -levent_extra -levent_core -lz -lm -ldl
 }
 tries() { # tries CODE STATES WHAT WORKERS PROGRAM
     local launcher=()

@@ -118,12 +118,18 @@ static void ended(struct spawn *s, int rank, int status) {
     end_all(s);
 }
 
+/* Who was killed comes before those that failed because of it, however late they are looked at. */
 static void reap(struct spawn *s) {
-    for (int i = 0; i < s->n; i++) {
-        int status;
-        if (s->pids[i] > 0 && waitpid(s->pids[i], &status, WNOHANG) == s->pids[i])
-            ended(s, i, status);
-    }
+    int *status = mem_array(int, (size_t)s->n);
+    bool *is_over = mem_array(bool, (size_t)s->n);
+    for (int i = 0; i < s->n; i++)
+        is_over[i] = s->pids[i] > 0 && waitpid(s->pids[i], &status[i], WNOHANG) == s->pids[i];
+    for (int killed = 1; killed >= 0; killed--)
+        for (int i = 0; i < s->n; i++)
+            if (is_over[i] && WIFSIGNALED(status[i]) == (bool)killed)
+                ended(s, i, status[i]);
+    free(is_over);
+    free(status);
 }
 
 static void wait_for_all(struct spawn *s, const sigset_t *set) {
