@@ -30,7 +30,7 @@ static void vrun(const struct job *j, const char *arguments, va_list ap) {
     *strrchr(here, '/') = 0;
     int n = snprintf(command, sizeof(command),
                      "cd %s; %s exec %s/spawn_world %d %d %d %d %d -- %s/spawn_train "
-                     "--samples=960 --log-every=1 ",
+                     "--samples=960 --log-every=1 --width=2 ",
                      place, j->before ? j->before : "", here, j->world, j->round, j->signo, j->rank,
                      j->step, here);
     vsnprintf(command + n, sizeof(command) - (size_t)n, arguments, ap);
@@ -296,7 +296,7 @@ static void test_a_parent_starts_the_lost_rank_again_alone(void **state) {
     *strrchr(here, '/') = 0;
     snprintf(command, sizeof(command),
              "echo $$; export MASTER_PORT=%d; exec %s/spawn_train --spawn 3 --recover in-process "
-             "--samples=960 --log-every=1 --compute-ms=60 --steps=%d 2>&1",
+             "--samples=960 --log-every=1 --width=2 --compute-ms=60 --steps=%d 2>&1",
              free_port(), here, STEPS);
     FILE *f = popen(command, "r");
     assert_non_null(f);
