@@ -178,6 +178,17 @@ static void test_a_gang_ends_with_a_node_whose_loss_the_workers_felt_first(void 
     assert_gang_ended(1, 3);
 }
 
+/* Who was cut off when the key expired reads later that it is missing, and not how that came. */
+static void test_a_gang_ends_with_a_node_whose_key_nobody_saw_expire(void **state) {
+    (void)state;
+    begin_gang(2, 1, 2, 3);
+    fleet_crash(f, 1);
+    fleet_run(f, 7 * S);
+    fleet_cut(f, 0, 4 * S);
+    fleet_run(f, 10 * S);
+    assert_gang_ended(1, 2);
+}
+
 static void test_a_gang_ends_with_a_node_that_leaves(void **state) {
     (void)state;
     begin_gang(2, 1, 2, 3);
@@ -441,6 +452,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_a_gang_ends_with_the_node_that_is_lost, end),
         cmocka_unit_test_teardown(test_a_gang_ends_with_a_node_whose_loss_the_workers_felt_first,
                                   end),
+        cmocka_unit_test_teardown(test_a_gang_ends_with_a_node_whose_key_nobody_saw_expire, end),
         cmocka_unit_test_teardown(test_a_gang_ends_with_a_node_that_leaves, end),
         cmocka_unit_test_teardown(test_a_gang_restarts_after_a_worker_and_takes_in_newcomers, end),
         cmocka_unit_test_teardown(test_a_node_that_comes_late_is_taken_in, end),
