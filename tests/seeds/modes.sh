@@ -32,7 +32,7 @@ same '3.3 the optimizer state sharded' rankrun --standalone --nproc_per_node=4 r
 part=$(held 'optimizer state')
 [ "${part:-0}" -gt 0 ] && [ $((part * 4)) -lt $((whole + 64)) ] || fail "3.3 a rank holds $part of $whole bytes"
 one=$model
-same '3.5 a checkpoint for each epoch' ranktrain "${args[@]}" --checkpoint-every=12 --checkpoint-dir=saved
+same '3.5 a checkpoint for each epoch' ranktrain "${args[@]}" --checkpoint-every=1ep --checkpoint-dir=saved
 ls saved | grep -qE '^step-0*12$' || fail "3.5 saved: $(ls saved)"
 args+=(--network=resnet18 --width=8 --optimizer=adam --samples=48) model=''
 same '3.4 all held by each' rankrun --standalone --nproc_per_node=4 ranktrain "${args[@]}"

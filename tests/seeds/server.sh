@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # S5: a parameter server and P = 8 workers, started with one process more than workers, on one machine and by a file of hosts,
-# with the options of the manual; what the server saves is there; and a command on every host.
+# with the options of the manual; an evaluator of its own reads what the server saves; and a command on every host.
 # deadline: 60 s
 set -u
 PATH=$(cd "$BIN" && pwd):$PATH
@@ -13,11 +13,16 @@ fail() {
 }
 P=8
 args=(--lr 0.01 --momentum 0.9 --network LeNet --dataset generated --samples 960 --batch-size 96 --max-steps 4 --eval-freq 2)
+timeout 60 ranktrain evaluate --model-dir output/models --network LeNet --dataset generated --eval-batch-size 500 --eval-freq 2 \
+    --max-steps 4 >evaluated 2>&1 &
+evaluator=$!
 timeout 60 rankrun --standalone --nproc_per_node=$((P + 1)) ranktrain --mode=ps "${args[@]}" --train-dir output/models >said 2>&1 ||
     fail "8 workers and a server: exit $?"
 model=$(grep -oE '^model [0-9a-f]{64}$' said)
 [ -n "$model" ] && grep -q 'world 9, ' said || fail '8 workers and a server'
 [ "$(ls output/models | grep -cE '^step-0*[24]$')" = 2 ] || fail "saved: $(ls output/models)"
+wait $evaluator || fail "the evaluator: exit $?: $(cat evaluated)"
+[ "$(grep -cE '^step [24] loss [0-9.]+ accuracy [0-9.]+' evaluated)" = 2 ] || fail "the evaluator: $(cat evaluated)"
 
 # Nine addresses of this machine; the first one is the server's.
 for ((k = 1; k <= P + 1; k++)); do echo "127.0.0.$k"; done >hosts_address

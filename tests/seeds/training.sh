@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # S2: an elastic training script, launched with --rdzv_id, --rdzv_backend=etcd and --rdzv_endpoint. Gradients are averaged over the
 # worker group; two workers stop in mid-epoch, three take up what they have saved in the directory that all share, each its part of
-# what is left of the epoch, and end with the weights of one that was never interrupted.
+# what is left of the epoch, read ahead by loaders, and end with the weights of one that was never interrupted.
 # deadline: 60 s
 set -u
 . tests/live/etcd.bash
@@ -29,7 +29,24 @@ train() { # train ID NODES STEPS: one worker on each node
 ranktrain "${args[@]}" --checkpoint-dir=alone --steps=14 >said 2>&1 || fail 'alone'
 train lab 2 6
 grep -q 'world 2, ' said.lab.* || fail 'two workers'
+args+=(--loaders=2)
 train lab-again 3 14
 grep -q 'world 3, ' said.lab-again.* && grep -q '^resumed step 6 ' said.lab-again.* || fail 'three workers go on from step 6'
 [ "$(cat said.lab-again.* | grep '^model ')" = "$(grep '^model ' said)" ] || fail 'another model than without an interruption'
+
+# On disks of their own: who comes with an empty one gets the newest from the other.
+own() { # own ID STEPS DIR...: a node for each
+    local agents=() dir
+    for dir in "${@:3}"; do
+        timeout 40 rankrun --nnodes=2 --nproc_per_node=1 --rdzv_id="$1" --rdzv_backend=etcd --rdzv_endpoint="127.0.0.1:$port" \
+            ranktrain "${args[@]}" --checkpoint-dir="$dir" --steps="$2" >"said.$1.$dir" 2>&1 &
+        agents+=($!)
+    done
+    for dir in "${agents[@]}"; do wait "$dir" || fail "$1: a node: exit $?"; done
+}
+own disks 6 one two
+rm -r one
+own disks-again 14 three two
+[ "$(cat said.disks-again.* | grep '^model ')" = "$(grep '^model ' said)" ] && grep -q '^resumed step 6 ' said.disks-again.* &&
+    ls three | grep -qE '^step-0*14$' || fail "on disks of their own: $(ls two three)"
 exit 0

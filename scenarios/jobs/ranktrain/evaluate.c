@@ -6,6 +6,7 @@
 #include "scenarios/jobs/ranktrain/data/dataset.h"
 #include "scenarios/jobs/ranktrain/model/blas.h"
 #include "scenarios/jobs/ranktrain/model/loss.h"
+#include "scenarios/jobs/ranktrain/model/networks.h"
 #include "scenarios/jobs/ranktrain/model/pass.h"
 #include "scenarios/jobs/ranktrain/state.h"
 
@@ -82,8 +83,11 @@ static struct model_data data_of(const struct evaluator *e) {
 /* Makes the network that a checkpoint is of, where the last one was of another. */
 static int take_model(struct evaluator *e, const struct manifest *m, struct err *err) {
     struct model_data data = data_of(e);
-    if (e->o->network && strcmp(e->o->network, m->network) != 0)
-        return err_say(err, -EXDEV, "it is of --network=%s, not of %s", m->network, e->o->network);
+    const struct architecture *asked = e->o->network ? network_find(e->o->network, err) : NULL;
+    if (e->o->network && !asked)
+        return -EXDEV;
+    if (asked && strcmp(asked->name, m->network) != 0)
+        return err_say(err, -EXDEV, "it is of --network=%s, not of %s", m->network, asked->name);
     if (e->model && strcmp(e->model->name, m->network) == 0 && e->model->width == m->width)
         return 0;
     struct model *model = model_new(m->network, (int)m->width, &data, err);
