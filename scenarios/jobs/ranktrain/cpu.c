@@ -59,19 +59,35 @@ static bool are_numbers(const float *x, size_t n) {
     return true;
 }
 
-/* Forward from the first layer, then backward from the last. */
+/* The last layer with parameters whose gradient is bad, the first that is computed backward; or the
+ * first whose statistics are. */
+static int find_bad(const struct model *m, const float *gradient, bool statistics) {
+    for (int i = 0; i < m->n; i++) {
+        const struct model_layer *l = &m->layers[statistics ? i : m->n - 1 - i];
+        if (!are_numbers(gradient + (statistics ? l->running_at : l->trained_at),
+                         statistics ? l->running : l->trained))
+            return (int)(l - m->layers);
+    }
+    return -1;
+}
+
 static void cpu_blame(const void *c, const float *gradient, char ret[COMPUTE_LABEL]) {
     const struct cpu *cpu = c;
     const struct model *m = cpu->model;
+    const char *what = "output";
     int layer = pass_first_bad(cpu->pass);
-    bool forward = layer >= 0;
-    for (int i = m->n - 1; i >= 0 && layer < 0; i--)
-        if (!are_numbers(gradient + m->layers[i].trained_at, m->layers[i].trained))
-            layer = i;
+    if (layer < 0) {
+        what = "gradient";
+        layer = find_bad(m, gradient, false);
+    }
+    if (layer < 0) {
+        what = "statistics";
+        layer = find_bad(m, gradient, true);
+    }
     ret[0] = '\0';
     if (layer >= 0)
-        snprintf(ret, COMPUTE_LABEL, "the %s of layer %d (%s)", forward ? "output" : "gradient",
-                 layer + 1, m->layers[layer].kind->name);
+        snprintf(ret, COMPUTE_LABEL, "the %s of layer %d (%s)", what, layer + 1,
+                 m->layers[layer].kind->name);
 }
 
 static struct pass *cpu_pass(void *c) {
