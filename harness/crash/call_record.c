@@ -69,7 +69,7 @@ const struct call_watch *call_record_watch(void) {
 
 struct call_record *call_record_new(int watch, int dir, struct disk_recorder *to, struct err *err) {
     struct call_record *r = mem_new(struct call_record);
-    *r = (struct call_record){.watch = watch, .dir = dir, .to = to, .pidfd = -1};
+    *r = (struct call_record){.watch = watch, .dir = dir, .to = to, .pidfd = -1, .threads = -1};
     if (file_path_of(dir, r->base, sizeof(r->base)))
         return r;
     err_say(err, -ENOENT, "the directory that is recorded has no path");
@@ -80,6 +80,7 @@ struct call_record *call_record_free(struct call_record *r) {
     if (!r)
         return NULL;
     file_close(&r->pidfd);
+    file_close(&r->threads);
     free(r->known);
     buf_fini(&r->bytes);
     free(r);
@@ -90,27 +91,39 @@ struct call_record_seen call_record_seen(const struct call_record *r) {
     return r->seen;
 }
 
-/* Its RANK and umask; a pid that is used again has another pidfd by then. */
-static void meet(struct call_record *r, pid_t pid) {
+/* A thread of the process that called last: of the same one, however its number is used again. */
+static bool is_known(const struct call_record *r, pid_t thread) {
+    char name[16];
+    snprintf(name, sizeof(name), "%d", (int)thread);
+    return r->threads >= 0 && r->pidfd >= 0 && faccessat(r->threads, name, F_OK, 0) == 0;
+}
+
+/* Whose call it is: its pidfd and RANK. */
+static void meet(struct call_record *r, struct watched_call *c) {
     char path[64];
-    if (r->pid == pid && r->pidfd >= 0)
+    if (is_known(r, c->thread)) {
+        c->pid = r->pid;
         return;
+    }
     file_close(&r->pidfd);
-    r->pid = pid;
-    r->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+    file_close(&r->threads);
+    r->pid = c->pid = call_watch_process(c->thread);
+    r->pidfd = (int)syscall(SYS_pidfd_open, r->pid, 0);
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)r->pid);
+    r->threads = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)r->pid);
     FILE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     disk_writer_in(fd, &r->who);
 }
 
 int call_record_serve(struct call_record *r) {
     struct watched_call c;
-    int n = call_watch_next(r->watch, &c);
+    int n = call_watch_receive(r->watch, &c);
     if (n <= 0)
         return n;
     struct call_scene s = {r, &c};
     int64_t answer = CALL_GOES_ON;
-    meet(r, c.pid);
+    meet(r, &c);
     for (size_t i = 0; i < DEEDS; i++)
         if (deeds[i].nr == c.nr && call_watch_waits(r->watch, c.id))
             answer = deeds[i].does(&s);

@@ -21,8 +21,8 @@ struct call_record {
     } * known;
     size_t known_n;
     uint64_t files; /* the last number given */
-    pid_t pid;      /* whose pidfd is kept */
-    int pidfd;
+    pid_t pid;      /* whose pidfd is kept, and the directory of its threads */
+    int pidfd, threads;
     struct disk_writer who; /* the same process */
     mode_t mask;            /* of the process that is served */
     struct buf bytes;
