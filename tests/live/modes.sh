@@ -38,6 +38,8 @@ large="--samples=16 --steps=1 --network=vgg11 --width=32 --shards=4 --batch-size
 train $large --spawn=4 --device-memory=40000000 >/dev/null && say "ddp fits into 40 MB"
 grep -q "the device's memory is full: .*--device-memory=40000000" "$TMPDIR/err" || say "no word of the device's memory: $(cat "$TMPDIR/err")"
 train $large --spawn=4 --device-memory=40000000 --mode=fsdp >"$TMPDIR/out" || say "fsdp: $(cat "$TMPDIR/err")"
+got=$(model <"$TMPDIR/out") want=$(train $large | model) # with the running statistics of its norms
+[ -n "$want" ] && [ "$got" = "$want" ] || say "fsdp of vgg11: model ${got:-none} and not $want"
 parts=$(grep -oE 'optimizer state [0-9]+' "$TMPDIR/out" | awk '{ n += $3 } END { print n }')
 [ "$parts" = $((2309610 * 4)) ] || say "the ranks' parts of the optimizer's state are $parts bytes together"
 
