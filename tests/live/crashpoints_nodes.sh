@@ -51,12 +51,23 @@ cat >stays.yaml <<'END'
 cluster: {nodes: 2}
 job: {nnodes: 2, run: [sh, -c, 'echo >{shared}/x; exec sleep 1234']}
 END
-"$rq" crashpoints stays.yaml >"$dir/said" 2>&1 &
-own=$!
-timeout 20 bash -c 'until pgrep -fx "sleep 1234" >/dev/null; do read -rt 0.05 <> <(:); done; :' || fail 'the job did not start'
-kill -9 $own
-wait $own 2>/dev/null
-timeout 20 bash -c 'while pgrep -fx "sleep 1234" >/dev/null; do read -rt 0.05 <> <(:); done; :' || fail 'killed: the job is left'
+cat >comes-back.yaml <<'END'
+cluster: {nodes: 1}
+job: {run: [sh, -c, '[ ! -e {shared}/x ] || exec sleep 1234; echo >{shared}/x']}
+END
+ends() { # ends SIGNAL ISOLATION SCENARIO: while that sleeps; nothing of the job is left
+    "$rq" crashpoints --limit 60s --isolation "$2" "$3" >"$dir/said" 2>&1 &
+    own=$!
+    timeout 20 bash -c 'until pgrep -fx "sleep 1234" >/dev/null; do read -rt 0.05 <> <(:); done; :' || fail "$*: the job did not start"
+    kill -"$1" $own
+    wait $own 2>/dev/null
+    timeout 20 bash -c 'while pgrep -fx "sleep 1234" >/dev/null; do read -rt 0.05 <> <(:); done; :' || fail "$*: the job is left"
+}
+ends TERM namespaces stays.yaml
+ends INT processes comes-back.yaml # in a trial
+[ -z "$(find runs -name scratch -o -name presence.json)" ] || fail 'something is left after SIGTERM and SIGINT'
+ends KILL processes stays.yaml
+ends KILL namespaces comes-back.yaml
 [ "$(wc -l </proc/self/mounts)" = "$mounts" ] || fail 'something is left mounted'
 says 0 'scratch, left by harness' 'clean after a kill' "$rq" clean
 [ -z "$(find runs -name scratch -o -name presence.json)" ] || fail 'clean has not found all'
