@@ -317,13 +317,13 @@ static void want_all(const struct subject_state *t, int64_t until_ns) {
         clock_realtime_ns();
 }
 
-/* Rank 0 puts a new file there, the others look at it. */
-static void point_to(const char *dir, int rank) {
+/* One puts a new file there, the others look at it. */
+static void point_to(const char *dir, int rank, bool puts) {
     char next[4096], latest[4096];
     struct stat st;
     snprintf(latest, sizeof(latest), "%s/latest", dir);
     snprintf(next, sizeof(next), "%s/next-%d", dir, rank);
-    if (rank != 0) {
+    if (!puts) {
         stat(latest, &st);
         return;
     }
@@ -333,7 +333,7 @@ static void point_to(const char *dir, int rank) {
     drop(&fd);
 }
 
-static void save(const char *dir, int rank) {
+static void save(const char *dir, int rank, bool puts) {
     char path[4096];
     mkdir(dir, 0777);
     snprintf(path, sizeof(path), "%s/saved-%d", dir, rank);
@@ -341,7 +341,7 @@ static void save(const char *dir, int rank) {
     if (fd >= 0 && write(fd, region, sizeof(region)) > 0)
         fsync(fd);
     drop(&fd);
-    point_to(dir, rank);
+    point_to(dir, rank, puts);
 }
 
 /* ---- the whole ---- */
@@ -358,7 +358,7 @@ static void tick(struct subject_state *t) {
     if (t->s->wants && t->progress.in_force_ns && !t->progress.undone)
         want_all(t, end_ns - TICK_MS * INT64_C(300000));
     if (t->s->saves && t->ticks % 4 == 0)
-        save(t->s->saves, t->rank);
+        save(t->s->saves, t->rank, t->s->paces);
     bool went = false;
     if (t->ticks % 5 == 0)
         ask(t->s->asks);
