@@ -78,7 +78,6 @@ static void test_what_contradicts_the_hosts_is_refused(void **state) {
     REFUSED("rankrun -H a --standalone true", "--standalone is one node");
     REFUSED("rankrun -H a,b --node-rank 1 true", "--node-rank");
     REFUSED("rankrun -H a --hostfile f true", "give one of them");
-    REFUSED("rankrun --accelerators 4 true", "--accelerators goes with --hosts");
     REFUSED("rankrun --ssh x true", "--ssh goes with");
     REFUSED("rankrun -H a --accelerators 0 true", "--accelerators 0");
     REFUSED("rankrun -H a:b true", "--hosts: host a: \"b\" workers");

@@ -89,7 +89,7 @@ static void on_leftovers(void *arg, struct node *n, const struct json *found) {
     (void)arg;
     of(n)->leftovers = true;
     of(n)->left = 0;
-    json_each(it, found) of(n)->left += it->length;
+    json_each(it, found) if (!str_eq(it->key, "shm_ids")) of(n)->left += it->length;
     json_put_tree(&w, NULL, found);
     str_copy(of(n)->left_text, sizeof(of(n)->left_text), buf_str(&text));
     buf_fini(&text);

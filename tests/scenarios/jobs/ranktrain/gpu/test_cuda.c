@@ -221,7 +221,7 @@ static void test_an_error_that_spoils_the_context_ends_the_worker_at_its_step(vo
         assert_int_equal(train(rows[i].fake, "", "--device=cuda --steps=4"), 1);
         assert_said(rows[i].sentence);
         assert_said("the GPU is of no more use to this process");
-        assert_said(i == 0 ? "rank 0: step 1: GPU 0" : "rank 0: step 0: GPU 0");
+        assert_said(i == 0 ? "rank 0: step 2: GPU 0" : "rank 0: step 1: GPU 0");
         assert_silent_about("\nmodel ");
     }
 }
@@ -232,7 +232,7 @@ static void test_an_error_of_one_rank_is_noticed_by_the_others(void **state) {
         "RANKTRAIN_FAKE_CUDA=rank=1,sticky=700@launch:20 "
         "%s/spawn_world 3 0 0 0 0 -- %s/spawn_train --device=cuda --steps=100000 2>&1",
         place, place, place);
-    assert_said("rank 1: step 1: GPU 0 (Fake GPU): computing: cudaErrorIllegalAddress (700)");
+    assert_said("rank 1: step 2: GPU 0 (Fake GPU): computing: cudaErrorIllegalAddress (700)");
     assert_said("rank 0 exit 1\nrank 1 exit 1\nrank 2 exit 1\n");
 }
 
