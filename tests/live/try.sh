@@ -25,8 +25,8 @@ expect() { # expect WHAT CODE TEXT COMMAND...
 }
 
 # ---- in the background: the example of the help, which reports its steps, so that faults hit one of them
-# and runs go side by side (a job that reports none is tried in tests/soak/try-shell.sh), with half of its steps ----
-read -ra example <<<"$("$rq" help try | sed -n 's/^example: rankquake //p' | sed 's/--steps=400/--steps=200 --compute-ms=45/')"
+# and runs go side by side (a job that reports none is tried in tests/soak/try-shell.sh), with three quarters of its steps ----
+read -ra example <<<"$("$rq" help try | sed -n 's/^example: rankquake //p' | sed 's/--steps=400/--steps=300/')"
 timeout 200 "$rq" try --jobs 5 --also node-leave,net-delay --out example-runs "${example[@]:1}" >example 2>&1 </dev/null &
 example_pid=$!
 
