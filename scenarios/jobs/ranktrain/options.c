@@ -7,6 +7,8 @@
 
 #include "base/str.h"
 
+#include "base/mem.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -413,18 +415,23 @@ static int check(const struct ranktrain_options *o, struct err *err) {
     return 0;
 }
 
-/* What OPTIONS_VARIABLE says comes before the command line, which wins. Its words are kept for good,
- * for options point into them. */
+/* What OPTIONS_VARIABLE says comes before the command line, which wins. Options point into its words,
+ * which are kept until it is read again. */
 static int take_variable(struct ranktrain_options *o, struct err *err) {
     enum { WORDS = 32 };
+    static char *text;
     char *words[WORDS], *rest = NULL;
     const char *said = getenv(OPTIONS_VARIABLE);
     int n = 0;
     if (!said || !*said)
         return 0;
-    for (char *w = strtok_r(strdup(said), " ", &rest); w && n < WORDS;
-         w = strtok_r(NULL, " ", &rest))
+    free(text);
+    text = mem_strdup(said);
+    for (char *w = strtok_r(text, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) {
+        if (n == WORDS)
+            return err_say(err, -E2BIG, OPTIONS_VARIABLE " has more than %d words", WORDS);
         words[n++] = w;
+    }
     for (int i = 0; i < n; i++) {
         int r = take(n, words, &i, o, err);
         if (r < 0)

@@ -96,7 +96,7 @@ static int look(struct images *d, struct err *err) {
     d->bytes = images_bytes(&h.shape);
     d->pixels = (const uint8_t *)d->map + IMAGES_HEADER;
     d->labels = d->pixels + d->count * d->bytes;
-    d->checksums = (const uint32_t *)(const void *)(d->labels + images_labels_bytes(d->count));
+    d->checksums = d->labels + images_labels_bytes(d->count);
     return check_tail(d, err);
 }
 
@@ -127,12 +127,19 @@ uint64_t images_number(const struct images *d, const uint8_t *image) {
     return (uint64_t)i * (d->parts ? d->parts : 1) + d->part;
 }
 
+/* They lie behind bytes, at any address. */
+static uint32_t checksum(const struct images *d, uint32_t i) {
+    uint32_t sum;
+    memcpy(&sum, d->checksums + i * sizeof(sum), sizeof(sum));
+    return sum;
+}
+
 const uint8_t *images_read(const struct images *d, uint32_t i, struct err *err) {
     const uint8_t *p = d->ahead ? loaders_find(d->ahead, i) : NULL;
     if (p)
         return p;
     p = d->pixels + i * d->bytes;
-    if (!d->checksums || crc_of(p, d->bytes) == d->checksums[i])
+    if (!d->checksums || crc_of(p, d->bytes) == checksum(d, i))
         return p;
     err_say(err, -EBADMSG,
             "%s is damaged: image %u, at byte %zu, does not have its checksum; prepare it again or "

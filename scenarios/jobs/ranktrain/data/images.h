@@ -43,7 +43,7 @@ struct images {
     uint32_t tail;                  /* tells sets apart */
     size_t bytes;                   /* of an image */
     const uint8_t *pixels, *labels; /* one after another */
-    const uint32_t *checksums;      /* NULL: there are none */
+    const uint8_t *checksums;       /* 32 bits each; NULL: there are none */
     const char *path;               /* for messages */
     const struct loaders *ahead;    /* who has read images already; NULL: nobody */
     void *map;
