@@ -42,7 +42,7 @@ static int sync_parents(int dir, int levels) {
     return 0;
 }
 
-static int open_place(const struct checkpoint_place *p, struct err *err) {
+int checkpoint_open(const struct checkpoint_place *p, struct err *err) {
     int missing = missing_parts(p->dir);
     file_make_dirs(p->dir, 0777, NULL);
     int fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -50,10 +50,6 @@ static int open_place(const struct checkpoint_place *p, struct err *err) {
     if (r < 0)
         file_close(&fd);
     return r < 0 ? err_set(err, r, "--checkpoint-dir %s", p->dir) : fd;
-}
-
-int checkpoint_open(const struct checkpoint_place *p, struct err *err) {
-    return open_place(p, err);
 }
 
 static bool of_a_higher_round(const struct checkpoint_place *p, const struct manifest *m) {
@@ -136,8 +132,8 @@ static int check_training(const struct checkpoint_place *p, const struct manifes
     return 0;
 }
 
-static int load_step(const struct checkpoint_place *p, int dir, int64_t step, struct state *ret,
-                     struct err *err) {
+int checkpoint_load_step(const struct checkpoint_place *p, int dir, int64_t step, struct state *ret,
+                         struct err *err) {
     struct manifest m;
     int r = checkpoint_dir_manifest(dir, step, &m, err);
     if (r < 0)
@@ -159,11 +155,6 @@ static int load_step(const struct checkpoint_place *p, int dir, int64_t step, st
     return r;
 }
 
-int checkpoint_load_step(const struct checkpoint_place *p, int dir, int64_t step, struct state *ret,
-                         struct err *err) {
-    return load_step(p, dir, step, ret, err);
-}
-
 /* Newest first; what is wrong with one makes it no candidate, and is told. */
 static int load_newest(const struct checkpoint_place *p, int dir, uint64_t max_step,
                        struct state *ret, checkpoint_ignored_fn *ignored, void *arg,
@@ -175,7 +166,7 @@ static int load_newest(const struct checkpoint_place *p, int dir, uint64_t max_s
         char name[CHECKPOINT_DIR_NAME], sentence[sizeof(why.msg) + PATH_MAX + 64];
         int r = steps[i] > (int64_t)max_step ? err_say(&why, -ERANGE, "beyond the last step, %llu",
                                                        (unsigned long long)max_step)
-                                             : load_step(p, dir, steps[i], ret, &why);
+                                             : checkpoint_load_step(p, dir, steps[i], ret, &why);
         checkpoint_dir_name(steps[i], name);
         if (r == 0) {
             found = 1;
@@ -191,7 +182,7 @@ static int load_newest(const struct checkpoint_place *p, int dir, uint64_t max_s
 int checkpoint_load(const struct checkpoint_place *p, uint64_t max_step, struct state *ret,
                     char ret_path[PATH_MAX], checkpoint_ignored_fn *ignored, void *arg,
                     struct err *err) {
-    FILE_CLOSE int dir = open_place(p, err);
+    FILE_CLOSE int dir = checkpoint_open(p, err);
     if (dir < 0)
         return dir;
     struct state s;
@@ -316,7 +307,7 @@ static int publish(const struct checkpoint_place *p, int place, const struct che
         struct err ignored;
         struct state there;
         state_init_part(&there, p->model, p->optimizer, s->held, s->held_moments);
-        bool same = load_step(p, place, (int64_t)s->step, &there, &ignored) == 0 &&
+        bool same = checkpoint_load_step(p, place, (int64_t)s->step, &there, &ignored) == 0 &&
                     state_is_equal(&there, s);
         state_fini(&there);
         if (same && state_is_whole(s))
@@ -392,7 +383,7 @@ static int named(const struct checkpoint_place *p, uint64_t step, int r, struct 
 
 int checkpoint_save(const struct checkpoint_place *p, const struct state *s, struct rankquake *q,
                     struct err *err) {
-    FILE_CLOSE int place = open_place(p, err);
+    FILE_CLOSE int place = checkpoint_open(p, err);
     if (place < 0)
         return place;
     return named(p, s->step, save(p, place, s, q, err), err);
@@ -414,7 +405,7 @@ static void final_path(const struct checkpoint_place *p, uint64_t step, char ret
 
 int checkpoint_parts_begin(const struct checkpoint_place *p, uint64_t step, int parts,
                            struct rankquake *q, struct err *err) {
-    FILE_CLOSE int place = open_place(p, err);
+    FILE_CLOSE int place = checkpoint_open(p, err);
     char draft[TEMPORARY], path[PATH_MAX];
     if (place < 0)
         return place;
@@ -453,7 +444,7 @@ static int write_parts(struct checkpoint_draft *d, const struct checkpoint_place
 
 int checkpoint_part_write(const struct checkpoint_place *p, const struct state *s, int part,
                           int parts, struct checkpoint_part *ret, struct err *err) {
-    FILE_CLOSE int place = open_place(p, err);
+    FILE_CLOSE int place = checkpoint_open(p, err);
     struct checkpoint_draft d = draft_new();
     if (place < 0)
         return place;
@@ -526,7 +517,7 @@ static int complete(struct checkpoint_draft *d, const struct checkpoint_place *p
 int checkpoint_parts_commit(const struct checkpoint_place *p, const struct state *s, int parts,
                             const struct checkpoint_part *written, struct rankquake *q,
                             struct err *err) {
-    FILE_CLOSE int place = open_place(p, err);
+    FILE_CLOSE int place = checkpoint_open(p, err);
     struct checkpoint_draft d = draft_new();
     struct manifest m;
     if (place < 0)

@@ -8,6 +8,7 @@
 #include "scenarios/jobs/ranktrain/model/loss.h"
 #include "scenarios/jobs/ranktrain/model/networks.h"
 #include "scenarios/jobs/ranktrain/model/pass.h"
+#include "scenarios/jobs/ranktrain/setup.h"
 #include "scenarios/jobs/ranktrain/state.h"
 
 #include "base/mem.h"
@@ -68,21 +69,11 @@ static bool asked_to_end(const struct evaluator *e) {
 
 /* ---- one checkpoint ---- */
 
-static struct model_data data_of(const struct evaluator *e) {
-    const struct images_shape *s = &e->data.test.shape;
-    int64_t batch = e->o->eval_batch_size;
-    struct model_data d = {.channels = s->channels,
-                           .side = s->side,
-                           .classes = s->classes,
-                           .batch = (int)(batch < LAYER_BATCH_MAX ? batch : LAYER_BATCH_MAX)};
-    memcpy(d.mean, s->mean, sizeof(d.mean));
-    memcpy(d.deviation, s->deviation, sizeof(d.deviation));
-    return d;
-}
-
 /* Makes the network that a checkpoint is of, where the last one was of another. */
 static int take_model(struct evaluator *e, const struct manifest *m, struct err *err) {
-    struct model_data data = data_of(e);
+    int64_t batch = e->o->eval_batch_size;
+    const struct model_data data = setup_model_data(
+        &e->data.test.shape, (int)(batch < LAYER_BATCH_MAX ? batch : LAYER_BATCH_MAX));
     const struct architecture *asked = e->o->network ? network_find(e->o->network, err) : NULL;
     if (e->o->network && !asked)
         return -EXDEV;

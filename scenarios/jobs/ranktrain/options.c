@@ -316,7 +316,7 @@ static int read_environment(struct ranktrain_options *o, struct err *err) {
                        "LOCAL_RANK=%lld, LOCAL_WORLD_SIZE=%lld and WORLD_SIZE=%d contradict each "
                        "other: start ranktrain by a launcher",
                        (long long)local_rank, (long long)local_world, o->world);
-    if (o->world > o->shards)
+    if (o->world - mode_find(o->mode, err)->serves > o->shards)
         return err_say(
             err, -EINVAL,
             "WORLD_SIZE=%d: at most %lld workers, for the batch has %lld shards; --shards "
@@ -341,11 +341,6 @@ static int check_mode(const struct ranktrain_options *o, struct err *err) {
                        "WORLD_SIZE=%d: --mode=%s is one process with several --devices; start it "
                        "alone",
                        o->world, m->name);
-    if (o->world - m->serves > o->shards)
-        return err_say(err, -EINVAL,
-                       "WORLD_SIZE=%d: at most %lld workers, for the batch has %lld shards; "
-                       "--shards makes more of it",
-                       o->world, (long long)o->shards, (long long)o->shards);
     if (o->devices > 1 && !m->alone)
         return err_say(err, -EINVAL, "--devices=%lld: only with --mode=dp", (long long)o->devices);
     if (m->serves && (o->checkpoint_sharded || strcmp(o->recover, "in-process") == 0))

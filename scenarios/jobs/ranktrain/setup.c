@@ -76,12 +76,9 @@ _Static_assert((int)MODEL_CHANNELS == (int)IMAGES_CHANNELS &&
                    (int)MODEL_CLASSES == (int)IMAGES_CLASSES,
                "a model takes what images are");
 
-static struct model_data data_of(const struct trainer *t) {
-    const struct images_shape *s = &t->data.train.shape;
-    struct model_data d = {.channels = s->channels,
-                           .side = s->side,
-                           .classes = s->classes,
-                           .batch = (int)(t->o->batch_size / t->o->shards)};
+struct model_data setup_model_data(const struct images_shape *s, int batch) {
+    struct model_data d = {
+        .channels = s->channels, .side = s->side, .classes = s->classes, .batch = batch};
     memcpy(d.mean, s->mean, sizeof(d.mean));
     memcpy(d.deviation, s->deviation, sizeof(d.deviation));
     return d;
@@ -95,7 +92,8 @@ static double learning_rate(const struct ranktrain_options *o, const struct opti
 
 static int open_model(struct trainer *t, struct err *err) {
     const struct ranktrain_options *o = t->o;
-    const struct model_data data = data_of(t);
+    const struct model_data data =
+        setup_model_data(&t->data.train.shape, (int)(o->batch_size / o->shards));
     const struct optimizer_kind *k = optimizer_find(o->optimizer, err);
     t->model = k ? model_new(o->network, (int)o->width, &data, err) : NULL;
     if (!t->model)

@@ -106,6 +106,14 @@ static void test_the_command_line_wins_over_the_variable(void **state) {
     assert_non_null(strstr(err.msg, OPTIONS_VARIABLE ": --width=wide"));
 }
 
+static void test_a_server_is_one_rank_more(void **state) {
+    (void)state;
+    struct ranktrain_options o;
+    struct err err;
+    assert_int_equal(
+        parse("--mode=ps", "RANK=0 WORLD_SIZE=13 MASTER_ADDR=n0 MASTER_PORT=29500", &o, &err), 0);
+}
+
 static void test_bad_options_are_refused_with_their_name(void **state) {
     (void)state;
     static const struct {
@@ -138,6 +146,7 @@ static void test_bad_options_are_refused_with_their_name(void **state) {
         {"", "RANK=0 WORLD_SIZE=1 LOCAL_RANK=1 LOCAL_WORLD_SIZE=1", "contradict each other"},
         {"", "RANK=0 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=4", "contradict each other"},
         {"", "RANK=0 WORLD_SIZE=13", "at most 12 workers"},
+        {"--mode=ps", "RANK=0 WORLD_SIZE=14", "at most 12 workers"},
         {"", "RANK=0 WORLD_SIZE=2", "MASTER_ADDR and MASTER_PORT"},
         {"", "RANK=0 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=70000", "MASTER_PORT=70000"},
     };
@@ -156,6 +165,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_options_take_values_after_blank_or_equals),
         cmocka_unit_test(test_other_programs_names_mean_the_same),
         cmocka_unit_test(test_the_command_line_wins_over_the_variable),
+        cmocka_unit_test(test_a_server_is_one_rank_more),
         cmocka_unit_test(test_bad_options_are_refused_with_their_name),
     };
     if (argc > 1)
