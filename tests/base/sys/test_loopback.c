@@ -1,4 +1,5 @@
 #include "base/sys/loopback.h"
+#include "tests/own_port.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -11,24 +12,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A port that is free now; the kernel does not give it out again at once. */
-static uint16_t free_port(void) {
-    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(any);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(fd, (void *)&any, len), 0);
-    assert_int_equal(getsockname(fd, (void *)&any, &len), 0);
-    close(fd);
-    return ntohs(any.sin_port);
-}
-
 static void test_no_range_is_given_twice_while_it_is_held(void **state) {
     (void)state;
     enum { N = 20 };
     char prefix[N][LOOPBACK_PREFIX_MAX];
     int fd[N];
     struct err err;
-    uint16_t port = free_port();
+    uint16_t port = own_port();
     for (int i = 0; i < N; i++) {
         fd[i] = loopback_claim(port, prefix[i], &err);
         assert_true(fd[i] >= 0);

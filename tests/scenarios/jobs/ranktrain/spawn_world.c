@@ -2,14 +2,17 @@
  *
  *     spawn_world WORLD ROUND SIGNAL RANK STEP -- PROGRAM [ARG...]
  *
- * In the arguments %r stands for the rank. When rank 0 prints a line "step STEP ..." the RANK gets
+ * In the arguments %r stands for the rank. Rank 0 is held at the end of STEP until the RANK has got
  * SIGNAL (0: never); one that was stopped is killed when rank 0 has ended. With SPAWN_AGAIN in the
  * environment it is started once more when it has ended, alone. Everything the ranks
  * print is passed on; then one line per rank follows, "rank 2 exit 1" or "rank 2 signal 9". Ends
  * with everything it started when it takes longer than 100 s. */
+#include "tests/own_port.h"
+#include "tests/scenarios/jobs/ranktrain/breakpoint.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,16 +24,6 @@
 #include <unistd.h>
 
 enum { WORLD_MAX = 16 };
-
-static int free_port(void) {
-    struct sockaddr_in a = {.sin_family = AF_INET};
-    socklen_t length = sizeof(a);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bind(fd, (struct sockaddr *)&a, sizeof(a));
-    getsockname(fd, (struct sockaddr *)&a, &length);
-    close(fd);
-    return ntohs(a.sin_port);
-}
 
 static void set(const char *name, int value) {
     char text[16];
@@ -66,7 +59,7 @@ static pid_t start(int rank, int out, char **argv) {
 struct world {
     int out[2];
     pid_t pids[WORLD_MAX];
-    int signo, rank, step;
+    int signo, rank;
     bool again;
     char **argv;
 };
@@ -80,25 +73,51 @@ static void strike(struct world *w) {
         continue;
     printf("rank %d is started again\n", w->rank);
     w->pids[w->rank] = start(w->rank, w->rank == 0 ? w->out[1] : -1, w->argv);
-    close(w->out[1]);
 }
 
-/* Passes on what rank 0 prints; sends the signal at its line. */
-static void follow(struct world *w) {
-    char line[512], want[32];
-    bool sent = w->signo == 0;
-    FILE *f = fdopen(w->out[0], "r");
-    snprintf(want, sizeof(want), "step %d ", w->step);
-    if (sent || !w->again)
-        close(w->out[1]);
-    while (fgets(line, sizeof(line), f)) {
-        fputs(line, stdout);
-        if (sent || strncmp(line, want, strlen(want)) != 0)
-            continue;
-        sent = true;
+/* Strikes while rank 0 is held at its step. */
+static void hold(struct world *w, struct breakpoint *at) {
+    char event[RANKQUAKE_MESSAGE_MAX + 1];
+    pid_t pid;
+    int fd = breakpoint_accept(at, &pid);
+    if (fd >= 0 && breakpoint_wait(fd, "\"armed\":", event)) {
+        breakpoint_clear(at);
         strike(w);
+        breakpoint_go(fd);
     }
+}
+
+/* Passes on what rank 0 prints. */
+static void *follow(void *arg) {
+    struct world *w = arg;
+    char line[512];
+    FILE *f = fdopen(w->out[0], "r");
+    while (fgets(line, sizeof(line), f))
+        fputs(line, stdout);
     fclose(f);
+    return NULL;
+}
+
+/* Only rank 0's first process is held. */
+static void start_all(struct world *w, int world, int step) {
+    struct breakpoint at;
+    char path[64];
+    pthread_t follower;
+    snprintf(path, sizeof(path), "/tmp/spawn-world-%d", (int)getpid());
+    if (w->signo && breakpoint_open(&at, path, (uint64_t)step) == 0)
+        setenv("RANKQUAKE_EVENTS", path, 1);
+    w->pids[0] = start(0, w->out[1], w->argv);
+    unsetenv("RANKQUAKE_EVENTS");
+    for (int i = 1; i < world; i++)
+        w->pids[i] = start(i, -1, w->argv);
+    pthread_create(&follower, NULL, follow, w);
+    if (w->signo) {
+        hold(w, &at);
+        breakpoint_close(&at);
+        unlink(path);
+    }
+    close(w->out[1]);
+    pthread_join(follower, NULL);
 }
 
 int main(int argc, char **argv) {
@@ -109,7 +128,6 @@ int main(int argc, char **argv) {
     int world = atoi(argv[1]);
     w.signo = atoi(argv[3]);
     w.rank = atoi(argv[4]);
-    w.step = atoi(argv[5]);
     w.argv = argv + 7;
     w.again = getenv("SPAWN_AGAIN") != NULL;
     if (world < 1 || world > WORLD_MAX || pipe2(w.out, O_CLOEXEC) < 0)
@@ -118,13 +136,11 @@ int main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     dup2(STDOUT_FILENO, STDERR_FILENO);
     set("WORLD_SIZE", world);
-    set("MASTER_PORT", free_port());
+    set("MASTER_PORT", own_port());
     setenv("MASTER_ADDR", "127.0.0.1", 1);
     setenv("RANKRUN_ROUND", argv[2], 1);
     setenv("TORCHELASTIC_RUN_ID", "test", 1);
-    for (int i = 0; i < world; i++)
-        w.pids[i] = start(i, i == 0 ? w.out[1] : -1, w.argv);
-    follow(&w);
+    start_all(&w, world, atoi(argv[5]));
     if (w.signo == SIGSTOP)
         kill(w.pids[w.rank], SIGKILL);
     for (int i = 0; i < world; i++)

@@ -1,5 +1,8 @@
 /* How whole jobs save and go on: on disks that each node has to itself, beside the training, in
  * parts; and what they say where they cannot. */
+#include "tests/own_port.h"
+#include "tests/scenarios/jobs/ranktrain/breakpoint.h"
+
 #include <limits.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -122,6 +125,7 @@ static void test_a_newcomer_that_is_rank_0_is_given_the_newest(void **state) {
     (void)state;
     run(&(struct job){.world = 3, .round = 1, .signo = SIGKILL, .rank = 0, .step = 9},
         "--steps=%d --checkpoint-every=4 --checkpoint-dir=d%%r", STEPS);
+    assert_said("rank 0 signal 9");
     assert_int_equal(shell("rm -rf d0"), 0);
     run(&(struct job){.world = 2, .round = 2},
         "--steps=%d --checkpoint-every=4 --checkpoint-dir=d%%r", STEPS);
@@ -263,62 +267,75 @@ static void test_survivors_go_on_without_ending(void **state) {
     }
 }
 
-static int free_port(void) {
-    struct sockaddr_in a = {.sin_family = AF_INET};
-    socklen_t length = sizeof(a);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bind(fd, (struct sockaddr *)&a, sizeof(a));
-    getsockname(fd, (struct sockaddr *)&a, &length);
-    close(fd);
-    return ntohs(a.sin_port);
-}
-
-/* The processes of ranks that a program has started itself, in their order. */
-static int ranks_of(pid_t parent, pid_t ret[3]) {
-    char command[64];
-    snprintf(command, sizeof(command), "pgrep -P %d", (int)parent);
-    FILE *f = popen(command, "r");
-    int n = 0;
+/* Which rank a process was started as. */
+static int rank_of(pid_t pid) {
+    char path[64], name[256];
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+    FILE *f = fopen(path, "r");
+    int rank = -1;
     assert_non_null(f);
-    while (n < 3 && fscanf(f, "%d", &ret[n]) == 1)
-        n++;
-    pclose(f);
-    return n;
+    for (int c = 0; c != EOF;) {
+        size_t n = 0;
+        while ((c = fgetc(f)) != EOF && c != 0)
+            if (n + 1 < sizeof(name))
+                name[n++] = (char)c;
+        name[n] = 0;
+        if (sscanf(name, "RANK=%d", &rank) == 1)
+            break;
+    }
+    fclose(f);
+    return rank;
 }
 
-/* Their parent starts the one that was killed again, alone; the others keep their processes. */
+/* Waits until all three are held at a step; the connection of each rank. */
+static void held(struct breakpoint *b, int fd[3], pid_t pid[3]) {
+    char event[RANKQUAKE_MESSAGE_MAX + 1];
+    for (int i = 0; i < 3; i++) {
+        pid_t who = 0;
+        int one = breakpoint_accept(b, &who), rank = rank_of(who);
+        assert_in_range(rank, 0, 2);
+        fd[rank] = one;
+        pid[rank] = who;
+    }
+    for (int i = 0; i < 3; i++)
+        assert_true(breakpoint_wait(fd[i], "\"armed\":", event));
+}
+
+/* Their parent starts the one that was killed again, alone; the others keep their processes, which
+ * their connections show. */
 static void test_a_parent_starts_the_lost_rank_again_alone(void **state) {
     (void)state;
-    char here[PATH_MAX / 4] = {0}, command[2 * PATH_MAX], line[512];
-    pid_t before[3], after[3] = {0};
-    size_t n = 0;
+    char here[PATH_MAX / 4] = {0}, command[2 * PATH_MAX], events[100];
+    char last[RANKQUAKE_MESSAGE_MAX + 1];
+    struct breakpoint b = {0};
+    pid_t pid[3], again = 0;
+    int fd[3];
     assert_true(readlink("/proc/self/exe", here, sizeof(here) - 1) > 0);
     *strrchr(here, '/') = 0;
+    snprintf(events, sizeof(events), "%.80s/events", place);
+    assert_int_equal(breakpoint_open(&b, events, 4), 0);
     snprintf(command, sizeof(command),
-             "echo $$; export MASTER_PORT=%d; exec %s/spawn_train --spawn 3 --recover in-process "
-             "--samples=960 --log-every=1 --width=2 --compute-ms=60 --steps=%d 2>&1",
-             free_port(), here, STEPS);
+             "MASTER_PORT=%d RANKQUAKE_EVENTS=%s %s/spawn_train --spawn 3 --recover in-process "
+             "--samples=960 --log-every=1 --width=2 --steps=%d 2>&1",
+             own_port(), events, here, STEPS);
     FILE *f = popen(command, "r");
     assert_non_null(f);
-    assert_non_null(fgets(line, sizeof(line), f));
-    pid_t parent = atoi(line);
-    bool again = false;
-    while (n + sizeof(line) < sizeof(output) && fgets(line, sizeof(line), f)) {
-        n += (size_t)snprintf(output + n, sizeof(output) - n, "%s", line);
-        if (strncmp(line, "step 4 ", 7) == 0 && !again) {
-            assert_int_equal(ranks_of(parent, before), 3);
-            assert_int_equal(kill(before[1], SIGKILL), 0);
-        }
-        if (strncmp(line, "resumed step ", 13) == 0) {
-            again = true;
-            assert_int_equal(ranks_of(parent, after), 3);
-        }
+    held(&b, fd, pid);
+    breakpoint_clear(&b);
+    assert_int_equal(kill(pid[1], SIGKILL), 0);
+    breakpoint_go(fd[0]);
+    breakpoint_go(fd[2]);
+    close(fd[1]);
+    fd[1] = breakpoint_accept(&b, &again);
+    assert_int_not_equal(again, pid[1]);
+    for (int i = 0; i < 3; i++) {
+        assert_true(breakpoint_wait(fd[i], "\"kind\":\"step\",\"step\":12", last));
+        close(fd[i]);
     }
+    output[fread(output, 1, sizeof(output) - 1, f)] = 0;
     assert_int_equal(pclose(f), 0);
-    assert_true(again);
+    breakpoint_close(&b);
     assert_said("was killed by signal 9; it is started again");
-    assert_int_equal(after[0], before[0]);
-    assert_int_equal(after[1], before[2]);
     assert_right();
 }
 

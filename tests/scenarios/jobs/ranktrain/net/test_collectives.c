@@ -3,6 +3,7 @@
 #include "scenarios/jobs/ranktrain/net/collective.h"
 #include "scenarios/jobs/ranktrain/net/deadline.h"
 #include "scenarios/jobs/ranktrain/net/ring_plan.h"
+#include "tests/own_port.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -36,15 +37,6 @@ struct actor {
     int64_t *data;
     struct err err;
 };
-
-static int free_port(void) {
-    struct door d;
-    struct err err;
-    assert_int_equal(door_open(&d, 0, &err), 0);
-    int port = link_port(d.listener);
-    door_close(&d);
-    return port;
-}
 
 static int64_t value(int rank, size_t i) {
     return (int64_t)(rank + 1) * 1000003 + (int64_t)i * 7;
@@ -101,7 +93,7 @@ static void cut(struct play *p) {
 }
 
 static void play_open(struct play *p, struct actor *a) {
-    int port = free_port();
+    int port = own_port();
     cut(p);
     p->limit_ns = p->limit_ns ? p->limit_ns : INT64_C(20000000000);
     pthread_barrier_init(&p->opened, NULL, (unsigned)p->world);

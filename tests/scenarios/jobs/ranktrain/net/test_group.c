@@ -3,6 +3,7 @@
 #include "scenarios/jobs/ranktrain/net/collective.h"
 #include "scenarios/jobs/ranktrain/net/deadline.h"
 #include "scenarios/jobs/ranktrain/data/draw.h"
+#include "tests/own_port.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -30,16 +31,6 @@ struct member {
     struct err err;
     pthread_barrier_t *finish;
 };
-
-/* A port nobody listens on, as far as one can know. */
-static int free_port(void) {
-    struct door d;
-    struct err err;
-    assert_int_equal(door_open(&d, 0, &err), 0);
-    int port = link_port(d.listener);
-    door_close(&d);
-    return port;
-}
 
 static int64_t value(int rank, int i) {
     uint64_t state = (uint64_t)(rank * 100000 + i);
@@ -96,7 +87,7 @@ static void *member_run(void *arg) {
 }
 
 static void members_init(struct member *m, int world) {
-    int port = free_port();
+    int port = own_port();
     for (int i = 0; i < world; i++) {
         m[i] = (struct member){.limit_ns = INT64_C(20000000000), .shared = i == 0 ? 4711 : 0};
         m[i].request = (struct bootstrap_request){
