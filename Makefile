@@ -101,7 +101,7 @@ ifneq ($(and $(CUDART),$(filter-out clean help deps tidy format uninstall,$(or $
 endif
 GPU := $(if $(NVCC_WORKS),$(BIN)/ranktrain_cuda.so)
 GPU_SRC := $(filter-out %/backend.c,$(wildcard scenarios/jobs/ranktrain/gpu/*.c)) \
-  $(addprefix scenarios/jobs/ranktrain/net/,link.c) $(addprefix base/,err.c printable.c utf8.c buf.c mem.c sha256.c)
+  $(addprefix scenarios/jobs/ranktrain/net/,door.c link.c tcp_links.c) $(addprefix base/,err.c printable.c utf8.c buf.c mem.c sha256.c)
 GPU_KERNELS := scenarios/jobs/ranktrain/gpu/kernels
 GPU_CFLAGS := -fPIC -fvisibility=hidden
 GPU_LDFLAGS := -shared -Wl,--exclude-libs,ALL -pthread

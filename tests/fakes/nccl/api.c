@@ -58,6 +58,8 @@ static struct ncclComm *comm_new(int world, const ncclUniqueId *id, int rank) {
     c->world = world;
     c->id = *id;
     c->listener = c->next = c->prev = -1;
+    for (int i = 0; i < RANKS; i++)
+        c->pairs[i] = -1;
     c->abort_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->changed, NULL);
@@ -94,9 +96,17 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *state) {
     return ncclSuccess;
 }
 
+static void work_free(struct work *w) {
+    for (struct call *call = w->first, *next; call; call = next) {
+        next = call->next;
+        free(call);
+    }
+    free(w);
+}
+
 /* In the stream. */
 static void kernel(void *arg) {
-    struct call *w = arg;
+    struct work *w = arg;
     struct ncclComm *c = w->comm;
     pthread_mutex_lock(&c->lock);
     c->posted = c->proxy == ncclSuccess && !c->aborted ? w : NULL;
@@ -104,20 +114,20 @@ static void kernel(void *arg) {
     while ((c->done < w->number && !c->aborted) || c->posted == w)
         pthread_cond_wait(&c->changed, &c->lock);
     pthread_mutex_unlock(&c->lock);
-    free(w);
+    work_free(w);
     comm_release(c);
 }
 
 struct launch {
-    struct call *call;
+    struct work *work;
     struct CUstream_st *stream;
 };
 
 static void *launch_later(void *arg) {
     struct launch *l = arg;
-    struct ncclComm *c = l->call->comm;
+    struct ncclComm *c = l->work->comm;
     cudaSetDevice(c->device);
-    cudaError_t e = cudaLaunchHostFunc(l->stream, kernel, l->call);
+    cudaError_t e = cudaLaunchHostFunc(l->stream, kernel, l->work);
     comm_set_state(c, e == cudaSuccess ? ncclSuccess
                                        : complain(ncclUnhandledCudaError, "Cuda failure %d", e));
     free(l);
@@ -126,7 +136,7 @@ static void *launch_later(void *arg) {
 
 /* As in NCCL, where the first collective connects what is not connected yet, that one is put into
  * the stream by a thread, and until then the answer is ncclInProgress. */
-static ncclResult_t launch(struct ncclComm *c, struct call *w, struct CUstream_st *stream) {
+static ncclResult_t launch(struct ncclComm *c, struct work *w, struct CUstream_st *stream) {
     if (w->number > 1) {
         cudaError_t e = cudaLaunchHostFunc(stream, kernel, w);
         return e == cudaSuccess ? ncclSuccess
@@ -139,17 +149,17 @@ static ncclResult_t launch(struct ncclComm *c, struct call *w, struct CUstream_s
     return ncclInProgress;
 }
 
-ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count, ncclDataType_t type,
-                           ncclRedOp_t operation, ncclComm_t c, struct CUstream_st *stream) {
+ncclResult_t comm_launch(struct ncclComm *c, struct call *first, struct CUstream_st *stream) {
+    struct work *w = malloc(sizeof(*w));
     ncclResult_t state;
+    *w = (struct work){.comm = c, .first = first};
     ncclCommGetAsyncError(c, &state);
-    if (state != ncclSuccess)
+    if (state != ncclSuccess) {
+        work_free(w);
         return state;
-    if (type != ncclInt64 || operation != ncclSum)
-        return complain(ncclInvalidArgument, "the fake sums int64 only");
-    struct call *w = malloc(sizeof(*w));
+    }
     pthread_mutex_lock(&c->lock);
-    *w = (struct call){c, send, receive, count, ++c->started};
+    w->number = ++c->started;
     c->users++;
     pthread_mutex_unlock(&c->lock);
     return launch(c, w, stream);
@@ -174,6 +184,8 @@ static void end(struct ncclComm *c) {
     socket_close(&c->listener);
     socket_close(&c->next);
     socket_close(&c->prev);
+    for (int i = 0; i < RANKS; i++)
+        socket_close(&c->pairs[i]);
     report_add(REPORT_COMMUNICATORS, -1);
     comm_release(c);
 }

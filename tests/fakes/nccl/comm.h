@@ -22,11 +22,21 @@ struct rank_place {
     char host[HOST_KEY], bus[BUS_ID];
 };
 
+enum call_kind { ALL_REDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, ALL_GATHER, SEND, RECEIVE };
+
+/* One of a group, which begins and ends as one; most groups have one. */
 struct call {
+    struct call *next;
+    enum call_kind kind;
+    const void *send;
+    void *receive;
+    size_t count, size; /* of numbers; of one */
+    int peer;           /* or the root */
+};
+
+struct work {
     struct ncclComm *comm;
-    const int64_t *send;
-    int64_t *receive;
-    size_t count;
+    struct call *first;
     uint64_t number;
 };
 
@@ -38,15 +48,17 @@ struct ncclComm {
 
     int abort_fd; /* an eventfd */
     int listener, next, prev;
+    int pairs[RANKS]; /* the connection with each other rank; -1: none */
+    uint64_t rounds;  /* collectives that have gone round the ring; the mover's */
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
     ncclResult_t state, proxy; /* of the communicator; of the progress thread */
     bool aborted, ending, finalizing;
-    struct call *posted; /* by the kernel, for the progress thread */
-    uint64_t done;       /* collectives that are through */
+    struct work *posted; /* by the kernel, for the progress thread */
+    uint64_t done;       /* groups that are through */
     uint64_t started;
-    int users; /* the owner, and each call in the stream */
+    int users; /* the owner, and each group in the stream */
 };
 
 /* The thread that forms a communicator; sets state. */
@@ -54,6 +66,13 @@ void *comm_form(void *comm);
 
 /* The progress thread. */
 void *comm_move(void *comm);
+
+/* A group, as it is taken in: adds a call to that of this thread, or puts it into the stream alone
+ * (group.c). */
+ncclResult_t group_add(struct ncclComm *c, const struct call *call, struct CUstream_st *stream);
+
+/* Puts a group into the stream. It becomes the stream's. */
+ncclResult_t comm_launch(struct ncclComm *c, struct call *first, struct CUstream_st *stream);
 
 /* An id, and the root behind it. */
 ncclResult_t root_start(ncclUniqueId *ret);

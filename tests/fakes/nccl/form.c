@@ -1,10 +1,11 @@
 /* How a rank gets into the ring: it calls the root, waits to be called by it - for ever, when the
- * root is gone -, compares the devices, connects to the next rank and lets the one before in. */
+ * root is gone -, compares the devices, connects to the next rank and lets the one before in; every two ranks have a connection of their own besides. */
 #include "tests/fakes/nccl/form.h"
 #include "tests/fakes/nccl/overrides.h"
 
 #include <cuda_runtime_api.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,30 +60,53 @@ static ncclResult_t compare(const struct ncclComm *c, const struct rank_place *p
     return ncclSuccess;
 }
 
+/* What a rank says first to another. */
+struct greeting {
+    uint64_t magic;
+    int rank, of_ring; /* or of the pair */
+};
+
+static ncclResult_t greet(struct ncclComm *c, const struct rank_place *to, uint64_t magic,
+                          int of_ring, int *ret) {
+    struct greeting g;
+    memset(&g, 0, sizeof(g));
+    g = (struct greeting){magic, c->rank, of_ring};
+    ncclResult_t r = socket_connect(&to->ring, c->abort_fd, ret);
+    return r == ncclSuccess ? socket_send(*ret, &g, sizeof(g), c->abort_fd) : r;
+}
+
+static bool all_are_in(const struct ncclComm *c) {
+    for (int i = c->rank + 1; i < c->world; i++)
+        if (c->pairs[i] < 0)
+            return false;
+    return c->prev >= 0;
+}
+
 /* A stray caller is sent away. */
 static ncclResult_t let_in(struct ncclComm *c, uint64_t magic) {
-    for (;;) {
-        uint64_t said = 0;
+    while (!all_are_in(c)) {
+        struct greeting g = {0};
         int fd = -1;
         ncclResult_t r = socket_accept(c->listener, c->abort_fd, &fd);
         if (r != ncclSuccess)
             return r;
-        if (socket_receive(fd, &said, sizeof(said), c->abort_fd) == ncclSuccess && said == magic) {
-            c->prev = fd;
-            return ncclSuccess;
-        }
-        socket_close(&fd);
+        if (socket_receive(fd, &g, sizeof(g), c->abort_fd) == ncclSuccess && g.magic == magic &&
+            g.rank >= 0 && g.rank < c->world)
+            *(g.of_ring ? &c->prev : &c->pairs[g.rank]) = fd;
+        else
+            socket_close(&fd);
         if (comm_aborted(c))
             return ncclInternalError;
     }
+    return ncclSuccess;
 }
 
 static ncclResult_t close_ring(struct ncclComm *c, const struct rank_place *p) {
     uint64_t magic, lap = 0, heard;
     memcpy(&magic, &c->id, sizeof(magic));
-    ncclResult_t r = socket_connect(&p[(c->rank + 1) % c->world].ring, c->abort_fd, &c->next);
-    if (r == ncclSuccess)
-        r = socket_send(c->next, &magic, sizeof(magic), c->abort_fd);
+    ncclResult_t r = greet(c, &p[(c->rank + 1) % c->world], magic, 1, &c->next);
+    for (int i = 0; i < c->rank && r == ncclSuccess; i++)
+        r = greet(c, &p[i], magic, 0, &c->pairs[i]);
     if (r == ncclSuccess)
         r = let_in(c, magic);
     /* As often as it takes for everybody to have heard of everybody. */
@@ -125,6 +149,8 @@ static ncclResult_t form(struct ncclComm *c) {
 void *comm_form(void *arg) {
     struct ncclComm *c = arg;
     cudaSetDevice(c->device);
+    if (overrides()->kill_init && overrides_meet(c->rank))
+        raise(SIGKILL);
     if (overrides()->hang_init && overrides_meet(c->rank))
         hang(c);
     comm_set_state(c, form(c));

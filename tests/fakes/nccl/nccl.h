@@ -25,7 +25,7 @@ typedef enum {
     ncclInProgress
 } ncclResult_t;
 
-typedef enum { ncclInt64 = 4 } ncclDataType_t;
+typedef enum { ncclUint8 = 1, ncclInt64 = 4 } ncclDataType_t;
 typedef enum { ncclSum = 0 } ncclRedOp_t;
 
 typedef struct {
@@ -42,6 +42,24 @@ NCCL_PUBLIC ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *st
 NCCL_PUBLIC ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count,
                                        ncclDataType_t type, ncclRedOp_t operation, ncclComm_t comm,
                                        struct CUstream_st *stream);
+NCCL_PUBLIC ncclResult_t ncclBroadcast(const void *send, void *receive, size_t count,
+                                       ncclDataType_t type, int root, ncclComm_t comm,
+                                       struct CUstream_st *stream);
+NCCL_PUBLIC ncclResult_t ncclReduce(const void *send, void *receive, size_t count,
+                                    ncclDataType_t type, ncclRedOp_t operation, int root,
+                                    ncclComm_t comm, struct CUstream_st *stream);
+NCCL_PUBLIC ncclResult_t ncclReduceScatter(const void *send, void *receive, size_t receive_count,
+                                           ncclDataType_t type, ncclRedOp_t operation,
+                                           ncclComm_t comm, struct CUstream_st *stream);
+NCCL_PUBLIC ncclResult_t ncclAllGather(const void *send, void *receive, size_t send_count,
+                                       ncclDataType_t type, ncclComm_t comm,
+                                       struct CUstream_st *stream);
+NCCL_PUBLIC ncclResult_t ncclSend(const void *send, size_t count, ncclDataType_t type, int peer,
+                                  ncclComm_t comm, struct CUstream_st *stream);
+NCCL_PUBLIC ncclResult_t ncclRecv(void *receive, size_t count, ncclDataType_t type, int peer,
+                                  ncclComm_t comm, struct CUstream_st *stream);
+NCCL_PUBLIC ncclResult_t ncclGroupStart(void);
+NCCL_PUBLIC ncclResult_t ncclGroupEnd(void);
 NCCL_PUBLIC ncclResult_t ncclCommFinalize(ncclComm_t comm);
 NCCL_PUBLIC ncclResult_t ncclCommDestroy(ncclComm_t comm);
 NCCL_PUBLIC ncclResult_t ncclCommAbort(ncclComm_t comm);

@@ -24,6 +24,7 @@ static bool take(const char *word) {
         bool *at;
     } switches[] = {
         {"hang@init", &asked.hang_init},
+        {"kill@init", &asked.kill_init},
         {"hang@abort", &asked.hang_abort},
         {"hang@finalize", &asked.hang_finalize},
         {"leak", &asked.leak},

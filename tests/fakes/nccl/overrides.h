@@ -2,7 +2,8 @@
  *
  *     version=21300          ncclGetVersion says so
  *     hang@init              no communicator ever forms
- *     hang@collective:12     the 12th collective neither ends nor fails, and sends nothing
+ *     kill@init              the process is killed when its communicator begins to form
+ *     hang@collective:12     the 12th group of calls neither ends nor fails, and sends nothing
  *     error=6@collective:12  it fails with that result (6: ncclRemoteError)
  *     drop@collective:12     it ends, but what one peer has sent is not added
  *     hang@abort             ncclCommAbort does not return, and lets go of nothing
@@ -16,7 +17,7 @@
 
 struct overrides {
     int version; /* 0: an ordinary one */
-    bool hang_init, hang_abort, hang_finalize, leak;
+    bool hang_init, kill_init, hang_abort, hang_finalize, leak;
     int hang_collective, drop_collective, error_collective; /* 0: none */
     int error;
     int rank, round; /* -1: all */

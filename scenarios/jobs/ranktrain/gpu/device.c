@@ -19,6 +19,7 @@
 struct device_thread {
     struct device_request request;
     pthread_t id;
+    pthread_mutex_t turn; /* of those who ask; held until the call is back */
     pthread_mutex_t lock;
     pthread_cond_t posted;
     device_call *call; /* NULL: nothing to do */
@@ -116,8 +117,7 @@ static int say_left(const struct device *d, int r, int64_t limit_ns, struct err 
                    (double)limit_ns / 1e9);
 }
 
-int device_do_within(struct device *d, int64_t limit_ns, device_call *call, void *arg,
-                     struct err *err) {
+static int ask(struct device *d, int64_t limit_ns, device_call *call, void *arg, struct err *err) {
     struct device_thread *t = d->t;
     eventfd_t count;
     if (t->left)
@@ -141,6 +141,14 @@ int device_do_within(struct device *d, int64_t limit_ns, device_call *call, void
     if (r < 0 && err)
         *err = t->err;
     pthread_mutex_unlock(&t->lock);
+    return r;
+}
+
+int device_do_within(struct device *d, int64_t limit_ns, device_call *call, void *arg,
+                     struct err *err) {
+    pthread_mutex_lock(&d->t->turn);
+    int r = ask(d, limit_ns, call, arg, err);
+    pthread_mutex_unlock(&d->t->turn);
     return r;
 }
 
@@ -214,6 +222,7 @@ static int start(struct device *d, struct err *err) {
 static struct device *device_new(const struct device_request *q) {
     struct device *d = mem_new(struct device);
     struct device_thread *t = mem_new(struct device_thread);
+    pthread_mutex_init(&t->turn, NULL);
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->posted, NULL);
     t->request = *q;
@@ -226,6 +235,7 @@ static void device_free(struct device *d) {
     close(d->t->done_fd);
     pthread_cond_destroy(&d->t->posted);
     pthread_mutex_destroy(&d->t->lock);
+    pthread_mutex_destroy(&d->t->turn);
     free(d->t);
     free(d);
 }

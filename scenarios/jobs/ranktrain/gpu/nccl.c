@@ -10,8 +10,10 @@
 #include "scenarios/jobs/ranktrain/gpu/nccl.h"
 #include "scenarios/jobs/ranktrain/gpu/device.h"
 #include "scenarios/jobs/ranktrain/gpu/nccl_api.h"
+#include "scenarios/jobs/ranktrain/gpu/nccl_exchange.h"
 #include "scenarios/jobs/ranktrain/gpu/nccl_failure.h"
 #include "scenarios/jobs/ranktrain/gpu/nccl_interface.h"
+#include "scenarios/jobs/ranktrain/gpu/nccl_pairs.h"
 #include "scenarios/jobs/ranktrain/net/deadline.h"
 
 #include "base/mem.h"
@@ -40,18 +42,12 @@ struct nccl {
     char doing[48];
     bool aborted, stuck;
 
-    const struct collective_call *call; /* the caller's */
-    size_t n, room;                     /* numbers, of eight bytes each */
-    int64_t *staging, *buffer; /* room each, in pinned memory of the host and on the device */
-    cudaEvent_t done;
-    bool queued; /* all that follows the collective is in the stream, too */
+    struct collective_call *call; /* the caller's */
+    struct nccl_exchange exchange;
+    struct nccl_pairs pairs;
+    bool listens; /* for whoever is to send what is to be received */
     int64_t started_ns, deadline_ns;
     uint64_t calls;
-};
-
-/* Bytes of what is exchanged. */
-struct part {
-    size_t from, to;
 };
 
 /* In the device's thread: what NCCL's answer means. Returns 1 for success, 0 for not yet, or an
@@ -59,7 +55,7 @@ struct part {
 static int answer(struct nccl *n, int result, struct err *err) {
     if (result == NCCL_SUCCESS || result == NCCL_IN_PROGRESS)
         return result == NCCL_SUCCESS;
-    cudaError_t e = result == NCCL_CUDA_ERROR ? cudaStreamQuery(n->device->stream) : cudaSuccess;
+    cudaError_t e = result == NCCL_CUDA_ERROR ? cudaStreamQuery(n->exchange.stream) : cudaSuccess;
     if (e != cudaSuccess && e != cudaErrorNotReady)
         return device_fail(n->device, e, n->doing, err);
     return nccl_fail(&n->peers, result, api.GetLastError(n->comm), n->doing, err);
@@ -67,6 +63,8 @@ static int answer(struct nccl *n, int result, struct err *err) {
 
 static int ask(struct device *d, void *arg, struct err *err) {
     struct nccl *n = arg;
+    if (!n->comm) /* given up by another thread meanwhile */
+        return err_say(err, -EPIPE, "%s: the collective was aborted", n->doing);
     int state = NCCL_SUCCESS, r = api.CommGetAsyncError(n->comm, &state);
     return answer(n, r == NCCL_SUCCESS ? state : r, err);
 }
@@ -102,9 +100,9 @@ static int look_at_links(const struct nccl *n, int links[BOOTSTRAP_MEMBERS], str
 static int form(struct device *d, void *arg, struct err *err) {
     struct nccl *n = arg;
     struct nccl_config config = nccl_config_unblocking();
-    cudaError_t e = cudaEventCreateWithFlags(&n->done, cudaEventDisableTiming);
-    if (e != cudaSuccess)
-        return device_fail(d, e, n->doing, err);
+    int r = nccl_exchange_open(&n->exchange, &api, d, n->peers.rank, n->peers.world, err);
+    if (r < 0)
+        return r;
     return answer(
         n, api.CommInitRankConfig(&n->comm, n->peers.world, n->id, n->peers.rank, &config), err);
 }
@@ -128,118 +126,91 @@ static int form_communicator(struct nccl *n, const struct peer_group *g, const s
     return r < 0 ? r : 0;
 }
 
-static int reserve(struct nccl *n, struct err *err) {
-    if (n->n <= n->room)
-        return 0;
-    cudaFree(n->buffer);
-    cudaFreeHost(n->staging);
-    n->buffer = n->staging = NULL;
-    n->room = 0;
-    cudaError_t e = cudaMalloc((void **)&n->buffer, n->n * sizeof(*n->buffer));
-    if (e == cudaSuccess) /* a copy to or from other memory would wait for the stream */
-        e = cudaMallocHost((void **)&n->staging, n->n * sizeof(*n->staging));
-    if (e != cudaSuccess)
-        return device_fail(n->device, e, "memory for the sums", err);
-    n->room = n->n;
-    return 0;
-}
-
-/* What follows the collective may be put into the stream only when that is in it. */
-static int queue_rest(struct nccl *n, struct err *err) {
-    cudaStream_t s = n->device->stream;
-    cudaError_t e = cudaMemcpyAsync(n->staging, n->buffer, n->n * sizeof(*n->staging),
-                                    cudaMemcpyDeviceToHost, s);
-    if (e == cudaSuccess)
-        e = cudaEventRecord(n->done, s);
-    if (e != cudaSuccess)
-        return device_fail(n->device, e, n->doing, err);
-    n->queued = true;
-    return 0;
-}
-
-static struct part own_part(const struct nccl *n) {
-    const struct collective_call *c = n->call;
-    int rank = n->peers.rank;
-    if (c->op == COLLECTIVE_ALL_GATHER)
-        return (struct part){c->bounds[rank], c->bounds[rank + 1]};
-    if (c->op == COLLECTIVE_BROADCAST && rank != c->peer)
-        return (struct part){0, 0};
-    return (struct part){0, c->bytes};
-}
-
-/* Everything is a sum: what a rank has nothing to say of it leaves at zero, and whole numbers that are
- * added to zeros stay as they are, bit for bit. */
-static void fill(struct nccl *n) {
-    struct part own = own_part(n);
-    memset(n->staging, 0, n->n * sizeof(*n->staging));
-    if (own.from < own.to)
-        memcpy((char *)n->staging + own.from, (const char *)n->call->data + own.from,
-               own.to - own.from);
-}
-
 static int put(struct device *d, void *arg, struct err *err) {
     struct nccl *n = arg;
-    int r = reserve(n, err);
-    if (r < 0)
-        return r;
-    fill(n);
-    cudaError_t e = cudaMemcpyAsync(n->buffer, n->staging, n->n * sizeof(*n->staging),
-                                    cudaMemcpyHostToDevice, d->stream);
-    if (e != cudaSuccess)
-        return device_fail(d, e, n->doing, err);
-    r = answer(n,
-               api.AllReduce(n->buffer, n->buffer, n->n, NCCL_INT64, NCCL_SUM, n->comm, d->stream),
-               err);
-    return r == 1 ? queue_rest(n, err) : r;
+    if (!n->comm)
+        return err_say(err, -EPIPE, "%s: the collective was aborted", n->doing);
+    int result, r = nccl_exchange_put(&n->exchange, n->call, n->comm, &result, err);
+    if (r == 0)
+        r = answer(n, result, err);
+    return r == 1 ? nccl_exchange_follow(&n->exchange, err) : r;
 }
 
-/* Returns 1 when the sums are there. What has reached the event is right, even if a peer that has
- * all it needs has gone meanwhile. */
+/* Returns 1 when it is done. What has reached the event is right, even if a peer that has all it
+ * needs has gone meanwhile. */
 static int look(struct device *d, void *arg, struct err *err) {
     struct nccl *n = arg;
-    cudaError_t e = n->queued ? cudaEventQuery(n->done) : cudaErrorNotReady;
-    if (e == cudaSuccess)
-        return 1;
-    if (e != cudaErrorNotReady)
-        return device_fail(d, e, n->doing, err);
-    int r = ask(d, n, err);
-    if (r == 1 && !n->queued)
-        r = queue_rest(n, err);
+    int r = nccl_exchange_look(&n->exchange, err);
+    if (r != 0)
+        return r;
+    r = ask(d, n, err);
+    if (r == 1 && !n->exchange.queued)
+        r = nccl_exchange_follow(&n->exchange, err);
     return r < 0 ? r : 0;
+}
+
+/* A sender says that it has something; a receiver first hears so (nccl_pairs.h). */
+static int start_pair(struct nccl *n, struct err *err) {
+    bool receives = n->call->op == COLLECTIVE_RECEIVE;
+    const struct link_wait w = {.deadline_ns = n->deadline_ns, .wake_fd = n->wake_fd};
+    int r = nccl_pairs_check(&n->pairs, n->call->peer, receives, err);
+    n->listens = r == 0 && receives;
+    return r == 0 && !receives ? nccl_pairs_tell(&n->pairs, n->call->peer, &w, err) : r;
 }
 
 static int nccl_start(void *c, struct collective_call *call, struct err *err) {
     struct nccl *n = c;
+    bool pair = call->op == COLLECTIVE_SEND || call->op == COLLECTIVE_RECEIVE;
     if (n->aborted)
         return err_say(err, -EPIPE, "the collective was aborted");
-    if (call->op == COLLECTIVE_SEND || call->op == COLLECTIVE_RECEIVE)
-        return err_say(err, -ENOTSUP,
-                       "over NCCL no rank sends to one other: use --dist-backend=tcp");
     n->call = call;
-    n->n = (call->bytes + sizeof(*n->staging) - 1) / sizeof(*n->staging);
-    n->queued = false;
     n->started_ns = deadline_now_ns();
     n->deadline_ns = call->deadline_ns;
-    snprintf(n->doing, sizeof(n->doing), "all-reduce %llu", (unsigned long long)++n->calls);
-    return device_do(n->device, put, n, err);
+    snprintf(n->doing, sizeof(n->doing), "%s %llu", nccl_exchange_name(call->op),
+             (unsigned long long)++n->calls);
+    int r = pair ? start_pair(n, err) : 0;
+    return r < 0 || n->listens ? r : device_do(n->device, put, n, err);
+}
+
+/* Until a peer has something, for which NCCL is then asked. Returns 0 or an error. */
+static int listen_to(struct nccl *n, int64_t until_ns, struct err *err) {
+    int64_t until = until_ns < n->deadline_ns ? until_ns : n->deadline_ns;
+    int r = nccl_pairs_hear(&n->pairs, &n->call->peer, until, err);
+    if (r <= 0)
+        return r;
+    n->listens = false;
+    r = device_do(n->device, put, n, err);
+    return r < 0 ? r : 0;
+}
+
+static int late(const struct nccl *n, struct err *err) {
+    double s = (double)(n->deadline_ns - n->started_ns) / 1e9;
+    char name[LINK_NAME + 16];
+    if (!n->listens)
+        return nccl_late(&n->peers, s, n->doing, err);
+    if (n->call->peer == COLLECTIVE_ANY)
+        return err_say(err, -ETIMEDOUT, "no rank sent anything within %.3g s", s);
+    return err_say(err, -ETIMEDOUT, "%s sent nothing within %.3g s",
+                   nccl_peer_name(&n->peers, n->call->peer, name), s);
 }
 
 static int nccl_poll(void *c, int timeout_ms, struct err *err) {
     struct nccl *n = c;
     int64_t until = timeout_ms < 0 ? INT64_MAX : deadline_in_ns((int64_t)timeout_ms * 1000000);
     for (;;) {
-        int r = device_do(n->device, look, n, err);
+        int r = n->listens ? listen_to(n, until, err) : 0;
+        if (r == 0 && !n->listens)
+            r = device_do(n->device, look, n, err);
         if (r == 1)
-            memcpy(n->call->data, n->staging, n->call->bytes);
+            nccl_exchange_take(&n->exchange);
         if (r != 0)
             return r;
         int64_t now = deadline_now_ns();
         if (now >= n->deadline_ns)
-            return nccl_late(&n->peers, (double)(n->deadline_ns - n->started_ns) / 1e9, n->doing,
-                             err);
+            return late(n, err);
         if (now >= until)
             return 0;
-        if (pass_time(n, n->started_ns, NULL, 0) < 0)
+        if (!n->listens && pass_time(n, n->started_ns, NULL, 0) < 0)
             return -ECANCELED;
     }
 }
@@ -262,6 +233,8 @@ static void nccl_abort(void *c) {
     if (n->aborted)
         return;
     n->aborted = true;
+    if (n->pairs.open)
+        tcp_links_shut(&n->pairs.links);
     if (n->comm && left_behind(device_do_within(n->device, ending_ns, give_up, n, &ignored)))
         n->stuck = true;
 }
@@ -290,14 +263,10 @@ static int give_back(struct device *d, void *arg, struct err *err) {
     struct nccl *n = arg;
     int r = n->comm ? api.CommDestroy(n->comm) : NCCL_SUCCESS;
     n->comm = NULL;
-    cudaError_t e = cudaStreamSynchronize(d->stream); /* the buffers are out of use after it */
-    if (n->done)
-        cudaEventDestroy(n->done);
-    cudaFree(n->buffer);
-    cudaFreeHost(n->staging);
-    if (e != cudaSuccess)
-        return device_fail(d, e, "leaving the communicator", err);
-    return r == NCCL_SUCCESS ? 0 : answer(n, r, err);
+    int e = nccl_exchange_close(&n->exchange, err);
+    return e < 0 || r == NCCL_SUCCESS
+               ? e
+               : nccl_fail(&n->peers, r, "", "leaving the communicator", err);
 }
 
 static int nccl_close(void *c, struct err *err) {
@@ -307,6 +276,7 @@ static int nccl_close(void *c, struct err *err) {
         return 0;
     if (!n->aborted && n->comm && say_goodbye(n, &ignored) < 0)
         nccl_abort(n);
+    nccl_pairs_close(&n->pairs);
     int r = n->stuck ? -ETIMEDOUT : device_do_within(n->device, ending_ns, give_back, n, &ignored);
     if (left_behind(r))
         return err_say(err, -ETIMEDOUT,
@@ -390,7 +360,9 @@ static int nccl_open(void **ret, struct peer_group *g, const struct link_wait *w
     n->peers = nccl_peers_of(g);
     n->wake_fd = w->wake_fd;
     memcpy(n->id.bytes, g->token, sizeof(n->id.bytes));
-    int r = form_communicator(n, g, w, err);
+    int r = nccl_pairs_open(&n->pairs, g, w, err);
+    if (r == 0)
+        r = form_communicator(n, g, w, err);
     if (r < 0) {
         nccl_abort(n);
         nccl_close(n, &ignored);

@@ -32,7 +32,7 @@ enum nccl_result {
     NCCL_IN_PROGRESS = 7
 };
 
-enum { NCCL_INT64 = 4, NCCL_SUM = 0 };
+enum { NCCL_UINT8 = 1, NCCL_INT64 = 4, NCCL_SUM = 0 };
 
 /* As of 2.14. */
 struct nccl_config {
@@ -53,6 +53,21 @@ struct nccl_api {
     int (*CommGetAsyncError)(struct nccl_comm *comm, int *ret);
     int (*AllReduce)(const void *send, void *receive, size_t n, int type, int operation,
                      struct nccl_comm *comm, struct CUstream_st *stream);
+    int (*Broadcast)(const void *send, void *receive, size_t n, int type, int root,
+                     struct nccl_comm *comm, struct CUstream_st *stream);
+    int (*Reduce)(const void *send, void *receive, size_t n, int type, int operation, int root,
+                  struct nccl_comm *comm, struct CUstream_st *stream);
+    /* n: numbers of one rank's part; as many from each rank, in the order of ranks. */
+    int (*ReduceScatter)(const void *send, void *receive, size_t n, int type, int operation,
+                         struct nccl_comm *comm, struct CUstream_st *stream);
+    int (*AllGather)(const void *send, void *receive, size_t n, int type, struct nccl_comm *comm,
+                     struct CUstream_st *stream);
+    int (*Send)(const void *send, size_t n, int type, int peer, struct nccl_comm *comm,
+                struct CUstream_st *stream);
+    int (*Recv)(void *receive, size_t n, int type, int peer, struct nccl_comm *comm,
+                struct CUstream_st *stream);
+    int (*GroupStart)(void);
+    int (*GroupEnd)(void);
     int (*CommFinalize)(struct nccl_comm *comm);
     int (*CommDestroy)(struct nccl_comm *comm);
     int (*CommAbort)(struct nccl_comm *comm);

@@ -50,11 +50,6 @@ static int ps_open(struct trainer *t, struct err *err) {
     struct state_range all = {0, values};
     struct state_range moments = {0, trainer_leads(t) ? t->model->trained : 0};
     struct ps *ps = t->m = mem_new(struct ps);
-    if (strcmp(t->collective->name, "tcp") != 0)
-        return err_say(err, -ENOTSUP,
-                       "--mode=ps sends from one rank to one other, which --dist-backend=%s does "
-                       "not: use --dist-backend=tcp",
-                       t->collective->name);
     ps->weights = sizeof(*ps->message) + values * sizeof(float);
     ps->sums = sizeof(*ps->message) + (values + 1) * sizeof(int64_t);
     ps->message = ration_alloc(&t->ration, RATION_GRADIENTS, ps->sums, 1, err);

@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WORLD_MAX = 16 };
+enum { WORLD_MAX = 32 };
 
 static void set(const char *name, int value) {
     char text[16];
