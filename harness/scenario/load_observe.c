@@ -96,7 +96,7 @@ const struct section section_observe = {
     "program buffers is read late: put stdbuf -oL in front of a program in C; Python's output is "
     "not buffered here.",
     (const struct key[]){
-        {"preset", "hf-trainer, lightning or tqdm", NULL,
+        {"preset", "deepspeed, hf-trainer, lightning, megatron, nanogpt, torchtitan or tqdm", NULL,
          "Expressions for what a tool always prints, to begin with; `rankquake explain tqdm` shows "
          "them. A key of the same name overrides it.",
          "preset: lightning", read_preset, .form = "<preset>"},

@@ -199,7 +199,8 @@ static const struct bad {
      "2:17: done: /(a)(b)(c)(d)/ has 4 groups; only one is the value: write (?:...) for the "
      "others\n"},
     {"a preset that is not there", "job: {run: [a]}\nobserve: {preset: keras}\n",
-     "2:19: preset must be hf-trainer, lightning or tqdm, not \"keras\"\n"},
+     "2:19: preset must be deepspeed, hf-trainer, lightning, megatron, nanogpt, torchtitan or "
+     "tqdm, not \"keras\"\n"},
     {"a kind that is not there", "job: {run: [a]}\nobserve: {stepp: 'x'}\n",
      "2:11: observe has no key \"stepp\"; did you mean \"step\"?\n"},
     {"a printed step that is held",

@@ -197,6 +197,101 @@ static const struct {
      "as top 1",
      "checkpoint-begin", "16000"},
     {"lightning", "`Trainer.fit` stopped: `max_epochs=3` reached.", "done", ""},
+    {"deepspeed",
+     "[2023-07-24 13:21:33,260] [INFO] [logging.py:96:log_dist] [Rank 0] step=10, skipped=10, "
+     "lr=[0.0001], mom=[(0.9, 0.999)]",
+     "step", "10"},
+    {"deepspeed",
+     "[2023-07-24 13:21:33,260] [INFO] [timer.py:215:stop] epoch=0/micro_step=10/global_step=10, "
+     "RunningAvgSamplesPerSec=199.0, CurrSamplesPerSec=216.7",
+     "step", NULL},
+    {"deepspeed", "steps: 2 loss: 10.6521 iter time (s): 1.337 samples/sec: 23.9", "step", "2"},
+    {"deepspeed", "steps: 2 loss: 10.6521 iter time (s): 1.337 samples/sec: 23.9", "loss",
+     "10.6521"},
+    {"deepspeed",
+     "[2023-07-24 13:21:33,261] [INFO] [logging.py:96:log_dist] [Rank 0] [Torch] Checkpoint "
+     "global_step10 is about to be saved!",
+     "checkpoint-begin", "10"},
+    {"deepspeed",
+     "[2023-07-24 13:21:33,296] [INFO] [torch_checkpoint_engine.py:33:commit] [Torch] Checkpoint "
+     "global_step10 is ready now!",
+     "checkpoint-commit", "10"},
+    {"deepspeed",
+     "[INFO] [torch_checkpoint_engine.py:29:load] [Torch] Loaded checkpoint from "
+     "out/global_step10/mp_rank_00_model_states.pt.",
+     "resume", "10"},
+    {"deepspeed",
+     "[INFO] [torch_checkpoint_engine.py:27:load] [Torch] Loading checkpoint from "
+     "out/global_step10/mp_rank_00_model_states.pt...",
+     "resume", NULL},
+    {"megatron",
+     " [2024-10-16 04:23:00] iteration        2/  500000 | consumed samples:          256 | "
+     "elapsed "
+     "time per iteration (ms): 1811.8 | learning rate: 4.000000E-07 | global batch size:   128 | "
+     "lm "
+     "loss: 1.177651E+01 | load_balancing_loss: 1.008666E+00 | loss scale: 1.0 | grad norm: 0.493 "
+     "| number of skipped iterations:   0 | number of nan iterations:   0 |",
+     "step", "2 500000"},
+    {"megatron",
+     " [2024-10-16 04:23:00] iteration        2/  500000 | global batch size:   128 | lm loss: "
+     "1.177651E+01 | load_balancing_loss: 1.008666E+00 |",
+     "loss", "1.177651E+01"},
+    {"megatron",
+     " iteration        1/    2500 | elapsed time per iteration (ms): 4220.8 | learning rate: "
+     "0.000E+00 | lm loss: 1.065542E+01 | loss scale: 32768.0 |",
+     "step", "1 2500"},
+    {"megatron",
+     "\033[32m[2026-05-19 17:32:11.504168]\033[0m iteration 1/10 lm loss: 1.193016E+01 loss scale: "
+     "1.0",
+     "step", "1 10"},
+    {"megatron",
+     " validation loss at iteration 100 on validation set | lm loss value: 5.1E+00 | lm loss PPL: "
+     "1.6E+02 | ",
+     "step", NULL},
+    {"megatron",
+     " validation loss at iteration 100 on validation set | lm loss value: 5.1E+00 | lm loss PPL: "
+     "1.6E+02 | ",
+     "loss", NULL},
+    {"megatron", "  successfully loaded checkpoint from /ckpt [ t 1/1, p 1/1 ] at iteration 845",
+     "resume", "845"},
+    {"megatron", "saving checkpoint at iteration      50 to /ckpt in torch_dist format",
+     "checkpoint-begin", "50"},
+    {"megatron", "  successfully saved checkpoint from iteration      50 to /ckpt",
+     "checkpoint-begin", NULL},
+    {"megatron", "  successfully saved checkpoint from iteration      50 to /ckpt",
+     "checkpoint-commit", "50"},
+    {"megatron", "  successfully saved checkpoint from iteration     845 to /ckpt [ t 1/2, p 1/1 ]",
+     "checkpoint-commit", "845"},
+    {"megatron", "[after training is done] datetime: 2026-06-27 16:51:51 ", "done", ""},
+    {"nanogpt", "iter 0: loss 4.1903, time 912.04ms, mfu -100.00%", "step", "0"},
+    {"nanogpt", "iter 40: loss 4.1903, time 912.04ms, mfu 0.02%", "loss", "4.1903"},
+    {"nanogpt", "step 40: train loss 4.1, val loss 4.2", "step", NULL},
+    {"nanogpt", "step 40: train loss 4.1, val loss 4.2", "loss", NULL},
+    {"torchtitan",
+     "[titan] 2026-08-21 21:30:21,000 - root - INFO - \033[31mstep: 10  \033[32mloss:  8.12345  "
+     "\033[38;2;180;60;0mgrad_norm:  1.2345  \033[38;2;54;234;195mmemory:  2.34GiB(2.46%)",
+     "step", "10"},
+    {"torchtitan",
+     "[titan] 2026-08-21 21:30:21,000 - root - INFO - \033[31mstep: 10  \033[32mloss:  8.12345  "
+     "\033[38;2;180;60;0mgrad_norm:  1.2345  \033[38;2;54;234;195mmemory:  2.34GiB(2.46%)",
+     "loss", "8.12345"},
+    {"torchtitan",
+     "[titan] 2026-08-21 21:30:21,000 - root - INFO - step:  1  loss: 12.12345  grad_norm:  1.2345",
+     "step", "1"},
+    {"torchtitan",
+     "[titan] 2026-08-21 21:30:21,000 - root - INFO - step: 100  loss:  2.5  memory:  2.34GiB",
+     "loss", "2.5"},
+    {"torchtitan",
+     "[titan] 2026-08-21 21:30:21,000 - root - INFO - \033[33mvalidate step: 10  \033[32mloss:  "
+     "8.1234  ",
+     "step", NULL},
+    {"torchtitan", "[titan] 2026-08-21 - root - INFO - validate step: 10  loss:  8.1234  ", "loss",
+     NULL},
+    {"torchtitan",
+     "[titan] 2026-08-21 - root - INFO - Loading the checkpoint from "
+     "./outputs/checkpoint/step-500.",
+     "resume", "500"},
+    {"torchtitan", "[titan] 2026-08-21 - root - INFO - Training completed", "done", ""},
 };
 
 static const char *pattern_of(const char *preset, const char *kind) {

@@ -67,9 +67,8 @@ static inline int breakpoint_accept(struct breakpoint *b, pid_t *ret_pid) {
     if (poll(&p, 1, BREAKPOINT_WAIT_MS) <= 0)
         return -1;
     int fd = accept4(b->listener, NULL, NULL, SOCK_CLOEXEC);
-    *c = (struct cmsghdr){.cmsg_level = SOL_SOCKET,
-                          .cmsg_type = SCM_RIGHTS,
-                          .cmsg_len = CMSG_LEN(sizeof(int))};
+    *c = (struct cmsghdr){
+        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
     memcpy(CMSG_DATA(c), &b->page_fd, sizeof(int));
     getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length);
     *ret_pid = who.pid;
