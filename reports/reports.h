@@ -5,11 +5,19 @@
 #include "reports/report.h"
 
 #define REPORTS(X)                                                                                 \
+    X(csv)                                                                                         \
+    X(ctrf)                                                                                        \
+    X(github)                                                                                      \
+    X(gitlab)                                                                                      \
     X(html)                                                                                        \
     X(json)                                                                                        \
     X(junit)                                                                                       \
+    X(markdown)                                                                                    \
+    X(prometheus)                                                                                  \
     X(svg)                                                                                         \
-    X(terminal)
+    X(tap)                                                                                         \
+    X(terminal)                                                                                    \
+    X(trace)
 
 #define X(name) extern const struct report report_##name;
 REPORTS(X)

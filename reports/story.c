@@ -3,6 +3,7 @@
 #include "base/str.h"
 
 #include <string.h>
+#include <unistd.h>
 
 double story_seconds(const struct recorded_run *run, int64_t t_ns) {
     int64_t begin_ns = run->history->n ? run->history->records[0]->t_ns : 0;
@@ -11,6 +12,14 @@ double story_seconds(const struct recorded_run *run, int64_t t_ns) {
 
 const char *story_run_text(const struct recorded_run *run, const char *key) {
     return run->history->n ? record_text(run->history->records[0], key) : "";
+}
+
+const char *story_file(const struct recorded_run *run) {
+    const char *said = story_run_text(run, "file"), *file = *said ? said : run->scenario->file;
+    char here[4096];
+    size_t n = getcwd(here, sizeof(here)) ? strlen(here) : 0;
+    bool below = n > 1 && strncmp(file, here, n) == 0 && file[n] == '/';
+    return below ? file + n + 1 : file;
 }
 
 bool story_of_processes(const struct recorded_run *run) {

@@ -32,5 +32,8 @@ void story_goodput(const struct goodput *g, struct buf *out);
 void story_command(const struct recorded_run *run, struct buf *out);
 /* A field of the history's first record, "" when it is not there. */
 const char *story_run_text(const struct recorded_run *run, const char *key);
+/* The scenario's file; one below the working directory is named from there, as a CI server names what
+ * lies in its checkout. */
+const char *story_file(const struct recorded_run *run);
 /* Whether its nodes were processes of the host, not namespaces. */
 bool story_of_processes(const struct recorded_run *run);

@@ -103,8 +103,9 @@ const struct verb verb_report = {
     .options =
         (const struct verb_option[]){
             {"--to", "REPORT",
-             "terminal (default), html, json, junit, svg; see list reports; of several runs "
-             "terminal, html, svg or markdown"},
+             "terminal (default), csv, ctrf, github, gitlab, html, json, junit, markdown, "
+             "prometheus, "
+             "svg, tap, trace; see list reports; of several runs terminal, html, svg or markdown"},
             VERB_PROGRAMS,
             {0}},
     .run = render,

@@ -134,8 +134,11 @@ tell 'last lines of' "$rq" run bad.yaml --out bad
 tell_terminal 'last lines of' "$rq" run bad.yaml --out bad-terminal
 for dir in well/* bad/*; do
     tell '' "$rq" judge "$dir"
-    for format in terminal json junit html svg; do
+    for format in terminal ctrf html json junit markdown prometheus svg tap; do
         tell 'hostile' "$rq" report "$dir" --to $format
+    done
+    for format in csv github gitlab trace; do # empty where all is well, or without the name
+        tell '' "$rq" report "$dir" --to $format
     done
     tell_terminal 'hostile' "$rq" report "$dir"
     while IFS= read -r file; do

@@ -43,6 +43,35 @@ expect 64 'did you mean junit?' report "$run" --to jnit
 
 sed 's/COUNT":"1"/COUNT":"2"/' "$good" >"$run/history.jsonl"
 expect 1 'failed: restart_count' judge "$run"
+
+# What others read is read by the others' own programs, where they are.
+consume() { # consume REPORT PROGRAM ARGUMENT...: it takes the report at its standard input
+    local name=$1
+    shift
+    command -v "$1" >/dev/null || return
+    "$rq" report "$run" --to "$name" >"$TMPDIR/$name"
+    "$@" <"$TMPDIR/$name" >"$TMPDIR/said" 2>&1 && return
+    echo "$name: $* says:"
+    cat "$TMPDIR/said"
+    failed=1
+}
+consume junit xmllint --noout -
+consume prometheus promtool check metrics
+for name in ctrf gitlab json trace; do
+    consume $name python3 -m json.tool
+done
+consume csv python3 -c '
+import csv, sys
+rows = list(csv.DictReader(sys.stdin))
+assert [(r["fault"], r["outcome"]) for r in rows] == [("worker-kill", "failed")] and None not in rows[0], rows'
+# Debian's parser is older than version 14, whose lines are those of 13 here.
+consume tap perl -MTAP::Parser -e '
+my $tap = do { local $/; <STDIN> };
+$tap =~ s/^TAP version 14$/TAP version 13/m or die "no version";
+my $p = TAP::Parser->new({tap => $tap});
+$p->run;
+die join "\n", $p->parse_errors if $p->parse_errors;
+die "not " . $p->failed . " points failed" if $p->failed < 1;'
 sed '/fault-evidence/d' "$good" >"$run/history.jsonl"
 expect 3 '1 record is missing' judge "$run"
 sed '/fault-evidence/d' "$good" | awk '{ sub(/"seq":[0-9]+/, "\"seq\":" NR) } 1' >"$run/history.jsonl"
