@@ -15,21 +15,6 @@
 
 enum { TEMPORARY = 96 };
 
-/* How many of the last parts of a path are not there. */
-static int missing_parts(const char *path) {
-    char part[PATH_MAX];
-    int n = 0;
-    snprintf(part, sizeof(part), "%s", path);
-    for (char *end = part + strlen(part); end > part && !file_exists(part); n++) {
-        while (end > part && end[-1] == '/')
-            end--;
-        while (end > part && end[-1] != '/')
-            end--;
-        *end = '\0';
-    }
-    return n;
-}
-
 /* A directory that has been made lasts when the one that it is in has been synced. */
 static int sync_parents(int dir, int levels) {
     char up[PATH_MAX] = "";
@@ -43,7 +28,8 @@ static int sync_parents(int dir, int levels) {
 }
 
 int checkpoint_open(const struct checkpoint_place *p, struct err *err) {
-    int missing = missing_parts(p->dir);
+    char above[PATH_MAX];
+    int missing = checkpoint_dir_above(p->dir, above);
     file_make_dirs(p->dir, 0777, NULL);
     int fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int r = fd < 0 ? -errno : sync_parents(fd, missing);
@@ -185,16 +171,12 @@ int checkpoint_load(const struct checkpoint_place *p, uint64_t max_step, struct 
     FILE_CLOSE int dir = checkpoint_open(p, err);
     if (dir < 0)
         return dir;
-    struct state s;
-    state_init_part(&s, p->model, p->optimizer, ret->held, ret->held_moments);
-    int r = load_newest(p, dir, max_step, &s, ignored, arg, err);
+    int r = load_newest(p, dir, max_step, ret, ignored, arg, err);
     if (r > 0) {
         char name[CHECKPOINT_DIR_NAME];
-        state_copy(ret, &s);
-        checkpoint_dir_name((int64_t)s.step, name);
+        checkpoint_dir_name((int64_t)ret->step, name);
         snprintf(ret_path, PATH_MAX, "%s/%s", p->dir, name);
     }
-    state_fini(&s);
     return r;
 }
 
@@ -417,13 +399,23 @@ int checkpoint_parts_begin(const struct checkpoint_place *p, uint64_t step, int 
     return named(p, step, r, err);
 }
 
+static struct state_range share_of(size_t all, int part, int parts) {
+    return (struct state_range){all * (size_t)part / (size_t)parts,
+                                all * ((size_t)part + 1) / (size_t)parts};
+}
+
+void checkpoint_slice_init(const struct checkpoint_place *p, int part, int parts,
+                           struct state *ret) {
+    state_init_part(ret, p->model, p->optimizer, share_of(p->model->values, part, parts),
+                    share_of(p->model->trained, part, parts));
+}
+
 /* What a rank saves of a tensor: its part of the whole, or all that it has of it. */
 static struct tensor cut(struct tensor t, int part, int parts) {
-    size_t first = t.all * (size_t)part / (size_t)parts;
-    size_t end = t.all * ((size_t)part + 1) / (size_t)parts;
+    struct state_range share = share_of(t.all, part, parts);
     if (t.hi - t.lo < t.all)
         return t;
-    return (struct tensor){t.floats + first, first, end, t.all};
+    return (struct tensor){t.floats + share.lo, share.lo, share.hi, t.all};
 }
 
 static int write_parts(struct checkpoint_draft *d, const struct checkpoint_place *p,

@@ -33,7 +33,8 @@ typedef void checkpoint_ignored_fn(void *arg, const char *sentence);
 
 /* Loads the newest complete checkpoint of this training that is not beyond max_step and not written
  * by a higher round of the same run; ret is of the place's model and optimizer. Returns 1 and its
- * path, 0 when there is none, or an error: the directory cannot be read. */
+ * path, 0 when there is none, or an error: the directory cannot be read; what ret holds then is of no
+ * step. */
 int checkpoint_load(const struct checkpoint_place *p, uint64_t max_step, struct state *ret,
                     char ret_path[PATH_MAX], checkpoint_ignored_fn *ignored, void *arg,
                     struct err *err);
@@ -57,6 +58,9 @@ struct checkpoint_part {
 /* The same in parts, one for each rank of those that save here. One of them, which keeps the
  * directory, begins; then each writes its own: of a whole state its share of equal length, else all
  * that it holds; and when all of it is durable, the first completes it. written[parts]. */
+/* The memory for such a share. */
+void checkpoint_slice_init(const struct checkpoint_place *p, int part, int parts,
+                           struct state *ret);
 int checkpoint_parts_begin(const struct checkpoint_place *p, uint64_t step, int parts,
                            struct rankquake *q, struct err *err);
 int checkpoint_part_write(const struct checkpoint_place *p, const struct state *s, int part,

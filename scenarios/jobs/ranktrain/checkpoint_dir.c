@@ -12,6 +12,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+int checkpoint_dir_above(const char *path, char ret[PATH_MAX]) {
+    int missing = 0;
+    snprintf(ret, PATH_MAX, "%s", path);
+    for (; *ret && !file_exists(ret); missing++) {
+        char *end = ret + strlen(ret);
+        while (end > ret && end[-1] == '/')
+            end--;
+        while (end > ret && end[-1] != '/')
+            end--;
+        *end = '\0';
+    }
+    if (!*ret)
+        snprintf(ret, PATH_MAX, "%s", *path == '/' ? "/" : ".");
+    return missing;
+}
+
 void checkpoint_dir_name(int64_t step, char ret[CHECKPOINT_DIR_NAME]) {
     snprintf(ret, CHECKPOINT_DIR_NAME, "step-%08lld", (long long)step);
 }

@@ -5,10 +5,15 @@
 
 #include "base/err.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { CHECKPOINT_DIR_NAME = 32 };
+
+/* The nearest directory at or above a path that is there; "." or "/" when none of its parts is. Returns
+ * how many of the path's last parts are missing. */
+int checkpoint_dir_above(const char *path, char ret[PATH_MAX]);
 
 /* "step-00000025" */
 void checkpoint_dir_name(int64_t step, char ret[CHECKPOINT_DIR_NAME]);

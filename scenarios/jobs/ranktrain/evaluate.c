@@ -1,4 +1,5 @@
 #include "scenarios/jobs/ranktrain/evaluate.h"
+#include "scenarios/jobs/ranktrain/asked.h"
 #include "scenarios/jobs/ranktrain/checkpoint.h"
 #include "scenarios/jobs/ranktrain/checkpoint_dir.h"
 #include "scenarios/jobs/ranktrain/checkpoints/follow.h"
@@ -15,12 +16,9 @@
 #include "base/sys/file.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 
 struct evaluator {
     const struct ranktrain_options *o;
@@ -31,7 +29,8 @@ struct evaluator {
     struct pass *pass;
     struct follow *follow;
     struct lease lease;
-    int dir, wake_fd;
+    struct asked asked;
+    int dir;
     int64_t read; /* the newest step that has been read; -1: none */
 };
 
@@ -60,11 +59,6 @@ int evaluate_parse(int argc, char **argv, struct ranktrain_options *ret, struct 
         return err_say(err, -EINVAL, "--eval-freq: evaluate counts steps, not epochs");
     *ret = o;
     return 0;
-}
-
-static bool asked_to_end(const struct evaluator *e) {
-    struct pollfd p = {.fd = e->wake_fd, .events = POLLIN};
-    return poll(&p, 1, 0) > 0;
 }
 
 /* ---- one checkpoint ---- */
@@ -104,7 +98,7 @@ static int measure(struct evaluator *e, const struct state *s, double *ret_loss,
         for (uint32_t i = 0; i < batch; i++)
             if (!(images[i] = images_read(d, first + i < d->count ? first + i : first, err)))
                 return err->code;
-        if (asked_to_end(e))
+        if (asked_is(&e->asked))
             return -ECANCELED;
         pass_classify(e->pass, s->weights, images, found);
         for (uint32_t i = 0; i < batch && first + i < d->count; i++) {
@@ -186,19 +180,14 @@ static int follow_all(struct evaluator *e, struct err *err) {
 static int open_all(struct evaluator *e, struct err *err) {
     const struct ranktrain_options *o = e->o;
     const struct dataset_kind *k = dataset_find(o->dataset, err);
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    e->wake_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    int r = e->wake_fd < 0 ? err_set(err, -errno, "signalfd") : k ? 0 : -EINVAL;
+    int r = k ? asked_open(&e->asked, err) : -EINVAL;
     if (r == 0)
         r = dataset_open(k, o->data_dir, (int)o->image_size, DATASET_TEST, &e->data, err);
     if (r == 0)
         r = blas_open(&e->blas, err);
     if (r == 0)
         r = follow_new(&e->follow, o->checkpoint_dir, o->interval_ns,
-                       INT64_C(1000000000) * LEASE_SECONDS / 3, e->wake_fd, err);
+                       INT64_C(1000000000) * LEASE_SECONDS / 3, e->asked.told_fd, err);
     if (r < 0)
         return r;
     e->dir = r = follow_open(e->follow, err);
@@ -206,7 +195,8 @@ static int open_all(struct evaluator *e, struct err *err) {
 }
 
 int evaluate_run(const struct ranktrain_options *o, struct err *err) {
-    struct evaluator e = {.o = o, .dir = -1, .wake_fd = -1, .read = -1, .lease = {.fd = -1}};
+    struct evaluator e = {
+        .o = o, .asked = ASKED_CLOSED, .dir = -1, .read = -1, .lease = {.fd = -1}};
     int r = open_all(&e, err);
     if (r == 0)
         r = follow_all(&e, err);
@@ -217,6 +207,6 @@ int evaluate_run(const struct ranktrain_options *o, struct err *err) {
     blas_close(&e.blas);
     dataset_close(&e.data);
     file_close(&e.dir);
-    file_close(&e.wake_fd);
+    asked_close(&e.asked);
     return r == -ECANCELED ? 0 : r;
 }

@@ -56,17 +56,20 @@ static void tell_device(struct trainer *t, const struct peer_group *g) {
 static int open_collective(struct trainer *t, struct bootstrap *b, struct err *err) {
     const struct collective *c = t->collective;
     b->group.pairs = t->mode->pairs;
+    const struct link_wait wait = {.deadline_ns = b->request.wait.deadline_ns,
+                                   .wake_fd = t->asked.end_fd};
     int r = c->token && trainer_leads(t) ? c->token(b->group.token, err) : 0;
     if (r == 0 && c->token)
         r = bootstrap_share(b, b->group.token, sizeof(b->group.token), err);
     if (r == 0)
-        r = c->open(&t->ring, &b->group, &b->request.wait, err);
+        r = c->open(&t->ring, &b->group, &wait, err);
     if (r == 0 && c->token)
         r = bootstrap_meet(b, err);
     return r;
 }
 
-static int form_group(struct trainer *t, struct bootstrap *b, struct err *err) {
+static int form_group(struct trainer *t, struct bootstrap *b, struct state *ret_lacking,
+                      struct err *err) {
     const struct ranktrain_options *o = t->o;
     int64_t span = o->collective_ns > group_ns ? o->collective_ns : group_ns;
     struct bootstrap_request q = {
@@ -76,7 +79,7 @@ static int form_group(struct trainer *t, struct bootstrap *b, struct err *err) {
         .master_port = o->master_port,
         .run_id = o->run_id,
         .round = o->round,
-        .wait = {.deadline_ns = deadline_in_ns(span), .wake_fd = t->wake_fd}};
+        .wait = {.deadline_ns = deadline_in_ns(span), .wake_fd = t->asked.told_fd}};
     const struct resume_request from = {.place = &t->place,
                                         .seed = (uint64_t)o->seed,
                                         .last_step = t->last_step,
@@ -85,7 +88,7 @@ static int form_group(struct trainer *t, struct bootstrap *b, struct err *err) {
     describe_job(t, q.job);
     int r = bootstrap_join(b, &q, err);
     if (r == 0)
-        r = resume_agree(b, &from, &t->state, &t->resume, err);
+        r = resume_agree(b, &from, &t->state, ret_lacking, &t->resume, err);
     if (r == 0)
         r = open_collective(t, b, err);
     if (r == 0)
@@ -100,21 +103,28 @@ static void say_group(const struct trainer *t) {
         printf("checkpoints in %d directories of the same name, each keeps its own\n",
                t->resume.places.n);
     if (*t->resume.path)
-        printf("resumed step %llu from %s\n", (unsigned long long)t->state.step, t->resume.path);
+        printf("resumed step %llu from %s in %.1f ms\n", (unsigned long long)t->state.step,
+               t->resume.path, (double)t->resume.took_ns / 1e6);
 }
 
 /* A node that has not got what the group goes on from keeps a copy from here on. */
-int meet(struct trainer *t, struct err *err) {
-    struct bootstrap *b = mem_new(struct bootstrap);
-    int r = form_group(t, b, err);
-    bootstrap_end(b);
-    free(b);
-    if (r < 0)
-        return r;
+static int begin(struct trainer *t, const struct state *lacking, struct err *err) {
     const struct state *s = &t->state;
-    t->saved_step = s->step;
+    t->saved_step = t->durable_step = s->step;
     rankquake_resume(&t->q, s->step, t->resume.path);
     if (trainer_leads(t))
         say_group(t);
-    return t->resume.lacks ? checkpoint_save(&t->place, s, &t->q, err) : 0;
+    return t->resume.lacks ? checkpoint_save(&t->place, lacking, &t->q, err) : 0;
+}
+
+int meet(struct trainer *t, struct err *err) {
+    struct bootstrap *b = mem_new(struct bootstrap);
+    struct state lacking = {0};
+    int r = form_group(t, b, &lacking, err);
+    bootstrap_end(b);
+    free(b);
+    if (r == 0)
+        r = begin(t, lacking.weights ? &lacking : &t->state, err);
+    state_fini(&lacking);
+    return r;
 }

@@ -19,6 +19,7 @@ struct ranktrain_options {
     int64_t checkpoint_every; /* steps; below 0: so many epochs */
     bool checkpoint_async, checkpoint_sharded;
     bool fresh;          /* begin anew where there are checkpoints and none can be used */
+    int64_t grace_ns;    /* behind SIGTERM, for a checkpoint that all make together */
     const char *recover; /* "restart" or "in-process" */
     int64_t eval_batch_size, interval_ns; /* of evaluate; interval 0: as inotify tells */
     int64_t scale_lr;                     /* the world that lr is for; 0: lr is for every world */

@@ -42,17 +42,20 @@ static int sharers(const struct trainer *t, int ret_ranks[BOOTSTRAP_MEMBERS], in
     return n;
 }
 
+/* A server is alone at its step where it waits for nobody, and has all where it keeps the directory
+ * that all share. */
+static bool must_gather(const struct trainer *t) {
+    const struct checkpoint_places *places = &t->resume.places;
+    if (t->mode->serves)
+        return !t->o->ps_async && (places->n > 1 || places->keeper[0] != 0);
+    return t->mode->gather;
+}
+
 int save_open(struct trainer *t, struct err *err) {
     if (!t->o->checkpoint_dir)
         return 0;
-    if (!state_is_whole(&t->state) && t->resume.places.n > 1)
-        return err_say(
-            err, -EINVAL,
-            "--mode=%s divides the state, and %s is another directory on %d nodes, none of "
-            "which would have all of it: --checkpoint-dir must be one that all share",
-            t->mode->name, t->o->checkpoint_dir, t->resume.places.n);
-    t->parts_pending = false;
-    t->resume.keeps = t->resume.keeps && (trainer_leads(t) || !t->mode->serves);
+    t->parts_pending = t->leaves = false;
+    t->resume.keeps = t->resume.keeps && (trainer_leads(t) || !t->mode->serves || must_gather(t));
     bool writes = t->resume.keeps || in_parts(t);
     if (!t->o->checkpoint_async || !writes || t->writer)
         return 0;
@@ -144,22 +147,45 @@ static int settle_parts(struct trainer *t, bool wait, struct err *err) {
     return r < 0 ? r : 0;
 }
 
-static int save_parts(struct trainer *t, struct err *err) {
+/* What this rank writes, of the state or of ret_slice. In one directory every rank writes what it
+ * holds; where there are more each has all, and its ranks get their shares of what the others hold. */
+static int take_slice(struct trainer *t, int part, int parts, struct state *ret_slice,
+                      const struct state **ret, struct err *err) {
+    *ret = &t->state;
+    if (!must_gather(t) || t->resume.places.n == 1)
+        return 0;
+    checkpoint_slice_init(&t->place, part, parts, ret_slice);
+    *ret = ret_slice;
+    return t->mode->gather(t, ret_slice, err);
+}
+
+/* When all have begun. */
+static int write_part(struct trainer *t, int part, int parts, int64_t *rows, struct err *err) {
     struct checkpoint_part own = {0};
+    struct state slice = {0};
+    const struct state *s;
+    int r = take_slice(t, part, parts, &slice, &s, err);
+    if (r == 0 && t->writer) {
+        writer_save_part(t->writer, s, part, parts);
+        t->parts_pending = true;
+    } else if (r == 0) {
+        r = checkpoint_part_write(&t->place, s, part, parts, &own, err);
+        r = agree(t, r, DONE, &own, rows, err);
+        if (r == DONE)
+            r = complete(t, s, rows, err);
+    }
+    state_fini(&slice);
+    return r;
+}
+
+static int save_parts(struct trainer *t, struct err *err) {
     int ranks[BOOTSTRAP_MEMBERS], part = 0, parts = sharers(t, ranks, &part);
     int64_t *rows = mem_array(int64_t, (size_t)t->o->world * ROW);
     int r =
         t->resume.keeps ? checkpoint_parts_begin(&t->place, t->state.step, parts, &t->q, err) : 0;
     r = agree(t, r, DONE, NULL, rows, err);
-    if (r == DONE && t->writer) {
-        writer_save_part(t->writer, &t->state, part, parts);
-        t->parts_pending = true;
-    } else if (r == DONE) {
-        r = checkpoint_part_write(&t->place, &t->state, part, parts, &own, err);
-        r = agree(t, r, DONE, &own, rows, err);
-        if (r == DONE)
-            r = complete(t, &t->state, rows, err);
-    }
+    if (r == DONE)
+        r = write_part(t, part, parts, rows, err);
     free(rows);
     return r < 0 ? r : 0;
 }
@@ -175,15 +201,15 @@ static int save_state(struct trainer *t, const struct state *s, struct err *err)
     return 0;
 }
 
-/* Where the state is in parts rank 0 makes a whole of them, and every rank takes part. */
+/* Where the state is in parts who keeps a directory makes a whole of them, and every rank takes part. */
 static int save_whole(struct trainer *t, struct err *err) {
     struct state whole = {0};
-    if (!t->mode->gather)
+    if (!must_gather(t))
         return save_state(t, &t->state, err);
-    if (trainer_leads(t))
+    if (t->resume.keeps)
         state_init(&whole, t->model, t->optimizer.kind);
-    int r = t->mode->gather(t, &whole, err);
-    if (r == 0 && trainer_leads(t))
+    int r = t->mode->gather(t, t->resume.keeps ? &whole : NULL, err);
+    if (r == 0)
         r = save_state(t, &whole, err);
     state_fini(&whole);
     return r;
@@ -200,16 +226,21 @@ static int settle(struct trainer *t, bool wait, struct err *err) {
 }
 
 int save_step(struct trainer *t, struct err *err) {
-    bool end = t->state.step == t->last_step;
+    bool end = t->leaves || t->state.step == t->last_step;
     bool due = (end || t->state.step % t->save_every == 0) && t->saved_step != t->state.step;
     if (!t->o->checkpoint_dir)
         return 0;
     int r = settle(t, due || end, err);
     if (r == 0 && due) {
+        t->durable_step = t->saved_step;
         t->saved_step = t->state.step;
         r = in_parts(t) ? save_parts(t, err) : save_whole(t, err);
     }
-    return r == 0 && end ? settle(t, true, err) : r;
+    if (r == 0 && end)
+        r = settle(t, true, err);
+    if (r == 0 && (end || !t->writer))
+        t->durable_step = t->saved_step;
+    return r;
 }
 
 int save_last(struct trainer *t, struct err *err) {

@@ -14,8 +14,9 @@
 /* Once the group has formed; again when it has formed anew. */
 int save_open(struct trainer *t, struct err *err);
 
-/* Called by every rank behind each step. Saves when it is time, and behind the last step, which is
- * the same on all ranks, waits until all is durable. Returns 0 or an error of checkpoint.h. */
+/* Called by every rank behind each step. Saves when it is time; behind the last step, and where all
+ * are to save together because one is asked to end, it waits until all is durable. Returns 0 or an
+ * error of checkpoint.h. */
 int save_step(struct trainer *t, struct err *err);
 
 /* Asked to end: this rank alone makes a last checkpoint of the step that it is at, if it keeps any

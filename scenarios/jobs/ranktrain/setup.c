@@ -5,11 +5,9 @@
 #include "base/mem.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 
 static void tell_data(const struct trainer *t) {
     const struct images *d = &t->data.train;
@@ -120,12 +118,8 @@ static int open_model(struct trainer *t, struct err *err) {
 
 /* From here on SIGTERM is not delivered but read; every wait looks at it. */
 static int catch_sigterm(struct trainer *t, struct err *err) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    t->wake_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return t->wake_fd < 0 ? err_set(err, -errno, "signalfd") : 0;
+    int r = asked_open(&t->asked, err);
+    return r == 0 && trainer_ends_together(t) ? asked_allow(&t->asked, t->o->grace_ns, err) : r;
 }
 
 static int open_gpu(struct trainer *t, const struct compute_place *at, struct err *err) {
@@ -143,7 +137,7 @@ static int open_compute(struct trainer *t, struct err *err) {
     const struct compute_place at = {.model = t->model,
                                      .batches = t->n_shards,
                                      .local_rank = o->local_rank,
-                                     .wake_fd = t->wake_fd,
+                                     .wake_fd = t->asked.end_fd,
                                      .limit_ns = o->device_ns};
     if (strcmp(o->device, "cpu") != 0) {
         int r = open_gpu(t, &at, err);

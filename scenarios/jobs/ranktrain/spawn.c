@@ -15,7 +15,7 @@
 
 enum { STARTS = 16 /* again, of all ranks together */ };
 
-static const int64_t grace_ns = INT64_C(10000000000);
+static const int64_t moment_ns = INT64_C(2000000000); /* behind --grace, for the end itself */
 
 struct spawn {
     int n, left;
@@ -26,6 +26,7 @@ struct spawn {
     int starts;  /* that are left */
     int status;  /* of the first that failed */
     bool asked, ending;
+    int64_t grace_ns;
     int64_t kill_ns; /* when whoever is left is killed */
     sigset_t old;
 };
@@ -78,7 +79,7 @@ static void end_all(struct spawn *s) {
     if (s->ending)
         return;
     s->ending = true;
-    s->kill_ns = deadline_in_ns(grace_ns);
+    s->kill_ns = deadline_in_ns(s->grace_ns + moment_ns);
     tell_all(s, SIGTERM);
 }
 
@@ -153,6 +154,7 @@ int spawn_ranks(const struct ranktrain_options *o, char **argv, struct err *err)
                       .own = getpid(),
                       .argv = arguments(argv),
                       .again = strcmp(o->recover, "in-process") == 0,
+                      .grace_ns = o->grace_ns,
                       .starts = STARTS};
     sigset_t set;
     int r = 0;

@@ -46,9 +46,20 @@ size_t state_bytes(const struct state *s) {
            sizeof(float);
 }
 
+void state_put(float *to, struct state_range of, size_t at, const float *x, size_t n) {
+    size_t lo = of.lo > at ? of.lo : at, hi = of.hi < at + n ? of.hi : at + n;
+    if (lo < hi)
+        memcpy(to + (lo - of.lo), x + (lo - at), (hi - lo) * sizeof(*x));
+}
+
 void state_copy(struct state *dst, const struct state *src) {
     dst->step = src->step;
     memcpy(dst->weights, src->weights, state_bytes(src));
+}
+
+bool state_is_alike(const struct state *a, const struct state *b) {
+    return a->held.lo == b->held.lo && a->held.hi == b->held.hi &&
+           a->held_moments.lo == b->held_moments.lo && a->held_moments.hi == b->held_moments.hi;
 }
 
 bool state_is_equal(const struct state *a, const struct state *b) {

@@ -38,6 +38,11 @@ bool state_is_whole(const struct state *s);
 void state_fini(struct state *s);
 void state_clear(struct state *s); /* all zero again, of step 0 */
 
+/* Of x, which is [at, at + n) of a whole, what lies in `of`, which begins at `to`. */
+void state_put(float *to, struct state_range of, size_t at, const float *x, size_t n);
+
+bool state_is_alike(const struct state *a, const struct state *b); /* they hold the same part */
+
 /* Of the same model and optimizer, and the same part of it. */
 void state_copy(struct state *dst, const struct state *src);
 bool state_is_equal(const struct state *a, const struct state *b);

@@ -56,7 +56,7 @@ static int tell_step(struct trainer *t, double loss, struct err *err) {
 
 static int step(struct trainer *t, struct err *err) {
     double loss;
-    int r = t->loaders ? loaders_take(t->loaders, t->state.step + 1, t->wake_fd, err) : 0;
+    int r = t->loaders ? loaders_take(t->loaders, t->state.step + 1, t->asked.end_fd, err) : 0;
     if (r == 0)
         r = t->mode->step(t, &loss, err);
     if (r < 0)
@@ -72,6 +72,26 @@ static int end_asked(struct trainer *t, struct err *err) {
     return r < 0 ? r : -ECANCELED;
 }
 
+/* A peer is gone or silent. */
+static bool is_lost(int r) {
+    return r == -ECONNRESET || r == -EPIPE || r == -ETIMEDOUT;
+}
+
+/* Where no rank has all: r is what came of a step that all have made, and saved if one was asked to
+ * end, or could not make. */
+static int end_together(struct trainer *t, int r, const struct err *why) {
+    if (!asked_is(&t->asked) || (r == 0 && !t->leaves) || (r < 0 && r != -ECANCELED && !is_lost(r)))
+        return r;
+    if (r < 0 && t->o->checkpoint_dir && t->durable_step != t->state.step)
+        fprintf(
+            stderr,
+            "ranktrain: rank %d: asked to end, and step %llu cannot be saved: %s; the checkpoint "
+            "before stays\n",
+            t->o->rank, (unsigned long long)t->state.step,
+            r == -ECANCELED ? "the --grace is over" : why->msg);
+    return -ECANCELED;
+}
+
 static int train_steps(struct trainer *t, struct err *err) {
     const struct state *s = &t->state;
     int r = 0;
@@ -80,7 +100,9 @@ static int train_steps(struct trainer *t, struct err *err) {
         r = step(t, err);
         if (r == 0)
             r = save_step(t, err);
-        if (r == -ECANCELED || (r == 0 && trainer_asked_to_end(t)))
+        if (trainer_ends_together(t))
+            r = end_together(t, r, err);
+        else if (r == -ECANCELED || ((r == 0 || is_lost(r)) && asked_is(&t->asked)))
             r = end_asked(t, err);
         if (r < 0 && r != -ECANCELED)
             err_wrap(err, "step %llu: ", (unsigned long long)at);
@@ -107,8 +129,8 @@ static void tell_regions(struct trainer *t) {
 /* A peer is gone, and somebody starts that one again, alone: this one stays (--recover=in-process). A
  * group that nobody joins is no such loss. */
 static bool has_lost_a_peer(const struct trainer *t, int r, bool met) {
-    bool lost = r == -ECONNRESET || r == -EPIPE || (met && r == -ETIMEDOUT);
-    return lost && t->o->world > 1 && strcmp(t->o->recover, "in-process") == 0;
+    return is_lost(r) && (met || r != -ETIMEDOUT) && t->o->world > 1 &&
+           strcmp(t->o->recover, "in-process") == 0;
 }
 
 /* Leaves the group that is broken; what this rank has in memory it keeps. */
@@ -164,7 +186,7 @@ static int run(struct trainer *t, struct err *err) {
 int train_run(const struct ranktrain_options *o, struct err *ret_stuck, struct err *err) {
     struct trainer *t = mem_new(struct trainer);
     t->o = o;
-    t->wake_fd = -1;
+    t->asked = ASKED_CLOSED;
     t->compute = &compute_cpu;
     t->collective = &collective_tcp_ring;
     pthread_mutex_init(&t->speaking, NULL);
@@ -181,7 +203,7 @@ int train_run(const struct ranktrain_options *o, struct err *ret_stuck, struct e
     loaders_end(t->loaders);
     dataset_close(&t->data);
     rankquake_close(&t->q);
-    file_close(&t->wake_fd);
+    asked_close(&t->asked);
     free(t->read);
     free(t);
     return r;

@@ -2,11 +2,8 @@
 #include "scenarios/jobs/ranktrain/mode/mode.h"
 #include "scenarios/jobs/ranktrain/net/deadline.h"
 
-#include <poll.h>
-
-bool trainer_asked_to_end(const struct trainer *t) {
-    struct pollfd p = {.fd = t->wake_fd, .events = POLLIN};
-    return poll(&p, 1, 0) > 0;
+bool trainer_ends_together(const struct trainer *t) {
+    return t->mode->gather && !t->mode->serves;
 }
 
 void trainer_announce(struct trainer *t) {

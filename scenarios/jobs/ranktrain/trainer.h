@@ -3,6 +3,7 @@
 #pragma once
 
 #include "scenarios/jobs/rankquake.h"
+#include "scenarios/jobs/ranktrain/asked.h"
 #include "scenarios/jobs/ranktrain/checkpoint.h"
 #include "scenarios/jobs/ranktrain/checkpoints/resume.h"
 #include "scenarios/jobs/ranktrain/checkpoints/writer.h"
@@ -43,7 +44,8 @@ struct trainer {
     void *ring;
     bool reduced; /* the first collective has been announced */
     bool ends;    /* the server has said that no step follows */
-    int wake_fd;  /* readable: SIGTERM is pending */
+    bool leaves;  /* some rank has been asked to end: all save the step that they are at together */
+    struct asked asked;
 
     struct checkpoint_place place;
     struct resume resume;             /* where this group went on */
@@ -52,6 +54,7 @@ struct trainer {
     bool in_memory;           /* the state is that of its step: this rank has outlived a group */
     pthread_mutex_t speaking; /* held while q is told something and the writer is at work */
     uint64_t last_step, saved_step, save_every;
+    uint64_t durable_step; /* of this run: what is saved up to there can be lost no more */
     int shards[SHARDS_MAX], n_shards;
     struct state state;
     float *gradient;
@@ -67,8 +70,9 @@ static inline bool trainer_leads(const struct trainer *t) {
 /* The hash of all weights. Every rank calls it. Returns 0 or an error of trainer_exchange. */
 int trainer_hash(struct trainer *t, char ret[65], struct err *err);
 
-/* SIGTERM is pending. */
-bool trainer_asked_to_end(const struct trainer *t);
+/* No rank has all of the state, so that none can save alone what it has: all end a step before one
+ * of them leaves. */
+bool trainer_ends_together(const struct trainer *t);
 
 /* Tells, once, that the first collective begins; trainer_exchange does so itself. */
 void trainer_announce(struct trainer *t);

@@ -1,4 +1,5 @@
 #include "scenarios/jobs/ranktrain/checkpoints/follow.h"
+#include "scenarios/jobs/ranktrain/checkpoint_dir.h"
 #include "scenarios/jobs/ranktrain/net/deadline.h"
 
 #include "base/mem.h"
@@ -85,21 +86,6 @@ static int64_t shorter(const struct follow *f) {
     return f->interval_ns && f->interval_ns < f->beat_ns ? f->interval_ns : f->beat_ns;
 }
 
-/* The next above that is there. */
-static void nearest(const char *dir, char ret[PATH_MAX]) {
-    snprintf(ret, PATH_MAX, "%s", dir);
-    while (*ret && !file_exists(ret)) {
-        char *end = ret + strlen(ret);
-        while (end > ret && end[-1] == '/')
-            end--;
-        while (end > ret && end[-1] != '/')
-            end--;
-        *end = '\0';
-    }
-    if (!*ret)
-        snprintf(ret, PATH_MAX, "%s", *dir == '/' ? "/" : ".");
-}
-
 static int check_kind(const struct follow *f, int fd, struct err *err) {
     struct statfs st;
     if (f->interval_ns || fstatfs(fd, &st) < 0)
@@ -122,7 +108,7 @@ static int watch(struct follow *f, const char *path, struct err *err) {
 int follow_open(struct follow *f, struct err *err) {
     for (;;) {
         char above[PATH_MAX];
-        nearest(f->dir, above);
+        checkpoint_dir_above(f->dir, above);
         int r = watch(f, above, err);
         if (r < 0 && r != -ENOENT)
             return r;

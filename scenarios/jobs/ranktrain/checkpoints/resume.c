@@ -1,4 +1,5 @@
 #include "scenarios/jobs/ranktrain/checkpoints/resume.h"
+#include "scenarios/jobs/ranktrain/net/deadline.h"
 
 #include "base/mem.h"
 #include "base/sys/file.h"
@@ -76,30 +77,44 @@ static int none_left(const struct resume_request *q, const struct offer *offers,
         q->place->dir, n, n == 1 ? "" : "s");
 }
 
-/* Copies whole[0..n), which one rank has, to all, and each keeps what it holds. */
-static int share_floats(struct bootstrap *b, int from, const float *whole, size_t n,
-                        struct state_range held, float *ret, struct err *err) {
+/* What comes of a tensor goes to a state, and to a whole one where there is room for it. */
+struct wants {
+    struct state_range held;
+    float *to, *whole; /* whole NULL: none */
+};
+
+/* Copies from[0..n), which rank `holder` has, to all. */
+static int share_floats(struct bootstrap *b, int holder, const float *from, size_t n,
+                        const struct wants *w, struct err *err) {
     enum { BLOCK = 64 * 1024 };
     float *block = mem_array(float, BLOCK);
     int r = 0;
     for (size_t at = 0; at < n && r == 0; at += BLOCK) {
-        size_t end = at + BLOCK < n ? at + BLOCK : n;
-        if (b->request.rank == from)
-            memcpy(block, whole + at, (end - at) * sizeof(*block));
-        r = bootstrap_share_from(b, from, block, (end - at) * sizeof(*block), err);
-        size_t lo = held.lo > at ? held.lo : at, hi = held.hi < end ? held.hi : end;
-        if (r == 0 && lo < hi)
-            memcpy(ret + (lo - held.lo), block + (lo - at), (hi - lo) * sizeof(*ret));
+        size_t length = n - at < BLOCK ? n - at : BLOCK;
+        if (b->request.rank == holder)
+            memcpy(block, from + at, length * sizeof(*block));
+        r = bootstrap_share_from(b, holder, block, length * sizeof(*block), err);
+        if (r == 0)
+            state_put(w->to, w->held, at, block, length);
+        if (r == 0 && w->whole)
+            memcpy(w->whole + at, block, length * sizeof(*block));
     }
     free(block);
     return r;
 }
 
-static int share(struct bootstrap *b, int from, const struct state *whole, struct state *s,
+/* whole: where the holder has it when its state has no room for all, and where who lacks it gets it;
+ * of no use where it is empty. */
+static int share(struct bootstrap *b, int holder, struct state *s, struct state *whole,
                  struct err *err) {
-    int r = share_floats(b, from, whole->weights, s->values, s->held, s->weights, err);
-    for (int i = 0; i < s->moments && r == 0; i++)
-        r = share_floats(b, from, whole->moment[i], s->trained, s->held_moments, s->moment[i], err);
+    const struct state *from = whole->weights ? whole : s;
+    bool holds = b->request.rank == holder;
+    struct wants w = {s->held, s->weights, holds ? NULL : whole->weights};
+    int r = share_floats(b, holder, from->weights, s->values, &w, err);
+    for (int i = 0; i < s->moments && r == 0; i++) {
+        w = (struct wants){s->held_moments, s->moment[i], holds ? NULL : whole->moment[i]};
+        r = share_floats(b, holder, from->moment[i], s->trained, &w, err);
+    }
     return r;
 }
 
@@ -124,23 +139,27 @@ static int agree(struct bootstrap *b, const struct resume_request *q, struct sta
     s->step = mine.in_memory && mine.step == all[from].step ? s->step : 0;
     r = bootstrap_share_from(b, from, ret->path, sizeof(ret->path), err);
     if (r == 0)
-        r = share(b, from, whole->weights ? whole : s, s, err);
+        r = share(b, from, s, whole, err);
     if (r < 0)
         return r;
-    s->step = (uint64_t)all[from].step;
-    ret->lacks = ret->keeps && state_is_whole(s) && s->step && !all[from].in_memory &&
-                 mine.step != all[from].step;
+    s->step = whole->step = (uint64_t)all[from].step;
+    ret->lacks = ret->keeps && s->step && !all[from].in_memory && mine.step != all[from].step;
     return 0;
 }
 
-/* Who has loaded a whole has it in hand until all have what they hold of it. */
 int resume_agree(struct bootstrap *b, const struct resume_request *q, struct state *s,
-                 struct resume *ret, struct err *err) {
+                 struct state *ret_lacking, struct resume *ret, struct err *err) {
+    int64_t begun_ns = deadline_now_ns();
     struct state whole = {0};
     struct resume res = {.holder = -1};
     int r = agree(b, q, s, &whole, &res, err);
-    state_fini(&whole);
-    if (r == 0)
-        *ret = res;
-    return r;
+    if (r == 0 && res.lacks)
+        *ret_lacking = whole;
+    else
+        state_fini(&whole);
+    if (r < 0)
+        return r;
+    res.took_ns = deadline_now_ns() - begun_ns;
+    *ret = res;
+    return 0;
 }

@@ -26,10 +26,12 @@ struct resume {
     char path[PATH_MAX];             /* "": a fresh start */
     bool keeps;                      /* this rank saves */
     bool lacks;                      /* and does not have what was decided on */
+    int64_t took_ns;                 /* from the first look for checkpoints on */
     struct checkpoint_places places; /* n 0: no checkpoints */
 };
 
-/* All ranks of a group that is forming call it; afterwards the state is the same on all. Sentences
+/* All ranks of a group that is forming call it; afterwards the state is the same on all, and each has
+ * its part of it. Who lacks it, and holds a part, gets all of it in ret_lacking: state_fini. Sentences
  * about what was passed over are said on the rank that keeps it. */
 int resume_agree(struct bootstrap *b, const struct resume_request *q, struct state *s,
-                 struct resume *ret, struct err *err);
+                 struct state *ret_lacking, struct resume *ret, struct err *err);

@@ -17,7 +17,6 @@ struct checkpoint_writer {
     bool busy, ends;
     int part, parts; /* parts 0: the whole */
     struct state copy;
-    bool has_copy;
     struct checkpoint_part written;
     int result;
     struct err err;
@@ -85,9 +84,10 @@ struct checkpoint_writer *writer_free(struct checkpoint_writer *w) {
 
 void writer_save_part(struct checkpoint_writer *w, const struct state *s, int part, int parts) {
     pthread_mutex_lock(&w->lock);
-    if (!w->has_copy)
+    if (w->copy.weights && !state_is_alike(&w->copy, s))
+        state_fini(&w->copy);
+    if (!w->copy.weights)
         state_init_part(&w->copy, w->place->model, w->place->optimizer, s->held, s->held_moments);
-    w->has_copy = true;
     state_copy(&w->copy, s);
     w->part = part;
     w->parts = parts;

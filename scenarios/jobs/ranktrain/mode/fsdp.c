@@ -22,7 +22,8 @@ struct fsdp {
     float *gradient; /* of one layer and one shard */
     int64_t *sums;   /* of one layer */
     int64_t *own;    /* this rank's part of all sums */
-    int64_t *shared; /* sums of the running statistics, and behind them of the losses */
+    int64_t
+        *shared; /* sums of the running statistics, and behind them of what shared_numbers says */
     struct pass *passes[SHARDS_MAX];
     struct compute_batch batches[SHARDS_MAX];
 };
@@ -40,17 +41,17 @@ static int take_passes(struct trainer *t, struct fsdp *f, struct err *err) {
     return r;
 }
 
+/* The statistics, the loss, and how many ranks have been asked to end. */
+static size_t shared_numbers(const struct trainer *t) {
+    return t->model->values - t->model->trained + 2;
+}
+
 static int take_state(struct trainer *t, struct fsdp *f, struct err *err) {
     struct state_range held = part_of_weights(t, t->o->rank);
-    struct state_range moments = part_of_moments(t, t->o->rank);
-    size_t kept = (size_t)optimizer_moments(t->optimizer.kind) * state_range_length(moments);
     struct ration *ration = &t->ration;
-    int r = ration_take(ration, RATION_PARAMETERS, state_range_length(held) * sizeof(float), err);
-    if (r == 0)
-        r = ration_take(ration, RATION_OPTIMIZER, kept * sizeof(float), err);
+    int r = work_open_state(t, held, part_of_moments(t, t->o->rank), err);
     if (r < 0)
         return r;
-    state_init_part(&t->state, t->model, t->optimizer.kind, held, moments);
     f->weights = ration_alloc(ration, RATION_PARAMETERS, f->unit, sizeof(float), err);
     if (f->weights)
         f->gradient = ration_alloc(ration, RATION_GRADIENTS, f->unit, sizeof(float), err);
@@ -60,8 +61,7 @@ static int take_state(struct trainer *t, struct fsdp *f, struct err *err) {
         f->own =
             ration_alloc(ration, RATION_GRADIENTS, state_range_length(held), sizeof(int64_t), err);
     if (f->own)
-        f->shared = ration_alloc(ration, RATION_GRADIENTS, t->model->values - t->model->trained + 1,
-                                 sizeof(int64_t), err);
+        f->shared = ration_alloc(ration, RATION_GRADIENTS, shared_numbers(t), sizeof(int64_t), err);
     return f->shared ? 0 : -ENOMEM;
 }
 
@@ -177,7 +177,7 @@ static int begin_passes(struct trainer *t, struct err *err) {
         if (r == 0)
             pass_begin(f->passes[i], b->images);
     }
-    memset(f->shared, 0, (t->model->values - t->model->trained + 1) * sizeof(*f->shared));
+    memset(f->shared, 0, shared_numbers(t) * sizeof(*f->shared));
     return r;
 }
 
@@ -210,10 +210,12 @@ static int fsdp_step(struct trainer *t, double *ret_loss, struct err *err) {
     size_t statistics = t->model->values - t->model->trained;
     size_t trained = state_range_length(t->state.held_moments);
     int r = compute(t, err);
+    f->shared[statistics + 1] = asked_is(&t->asked);
     if (r == 0)
-        r = trainer_sum(t, f->shared, statistics + 1, err);
+        r = trainer_sum(t, f->shared, shared_numbers(t), err);
     if (r < 0)
         return r;
+    t->leaves = f->shared[statistics + 1] > 0;
     if (state_range_length(t->state.held) > trained) /* the last rank's */
         memcpy(f->own + trained, f->shared, statistics * sizeof(*f->own));
     work_update_part(t, f->own, t->state.weights, state_range_length(t->state.held));

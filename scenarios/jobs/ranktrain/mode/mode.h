@@ -25,8 +25,8 @@ struct mode {
      * sentence names the shard or the peer. */
     int (*step)(struct trainer *t, double *ret_loss, struct err *err);
 
-    /* NULL where rank 0 holds the whole state, else makes it of the parts of all: whole on rank 0,
-     * untouched elsewhere. ret is of state_init on rank 0. Every rank calls it. */
+    /* NULL where every rank holds the whole state. Else hands it out, between two steps: each rank
+     * gets what ret holds, all of it or a range, and nothing for NULL. Every rank calls it. */
     int (*gather)(struct trainer *t, struct state *ret, struct err *err);
 
     /* NULL where every rank holds all weights. Else the model's hash, on every rank. */

@@ -54,25 +54,37 @@ int part_visit(struct trainer *t, part_of *of, const float *own, part_take *take
     return r;
 }
 
+/* What is wanted of a tensor, and where it goes. */
+struct wish {
+    float *to; /* NULL: nothing */
+    struct state_range of;
+};
+
 static void put(void *arg, size_t at, const float *x, size_t n) {
-    float *whole = arg;
-    if (whole)
-        memcpy(whole + at, x, n * sizeof(*x));
+    const struct wish *w = arg;
+    if (w->to)
+        state_put(w->to, w->of, at, x, n);
+}
+
+int part_gather_of(struct trainer *t, part_of *moments, struct state *ret, struct err *err) {
+    const struct state *s = &t->state;
+    struct wish w = {ret ? ret->weights : NULL, ret ? ret->held : s->held};
+    int r = 0;
+    if (ret)
+        ret->step = s->step;
+    if (state_range_length(s->held) == s->values)
+        put(&w, 0, s->weights, s->values);
+    else
+        r = part_visit(t, part_of_weights, s->weights, put, &w, err);
+    for (int i = 0; i < s->moments && r == 0; i++) {
+        w = (struct wish){ret ? ret->moment[i] : NULL, ret ? ret->held_moments : s->held_moments};
+        r = part_visit(t, moments, s->moment[i], put, &w, err);
+    }
+    return r;
 }
 
 int part_gather(struct trainer *t, struct state *ret, struct err *err) {
-    const struct state *s = &t->state;
-    bool leads = trainer_leads(t), whole = state_range_length(s->held) == s->values;
-    int r = 0;
-    if (leads)
-        ret->step = s->step;
-    if (leads && whole)
-        memcpy(ret->weights, s->weights, s->values * sizeof(*s->weights));
-    else if (!whole)
-        r = part_visit(t, part_of_weights, s->weights, put, leads ? ret->weights : NULL, err);
-    for (int i = 0; i < s->moments && r == 0; i++)
-        r = part_visit(t, part_of_moments, s->moment[i], put, leads ? ret->moment[i] : NULL, err);
-    return r;
+    return part_gather_of(t, part_of_moments, ret, err);
 }
 
 static void add_to_hash(void *arg, size_t at, const float *x, size_t n) {

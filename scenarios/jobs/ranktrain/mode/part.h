@@ -22,6 +22,9 @@ typedef void part_take(void *arg, size_t at, const float *x, size_t n);
 int part_visit(struct trainer *t, part_of *of, const float *own, part_take *take, void *arg,
                struct err *err);
 
+/* As gather of mode.h; the weights are in parts of part_of_weights or whole on every rank. */
+int part_gather_of(struct trainer *t, part_of *moments, struct state *ret, struct err *err);
+
 /* As gather and hash of mode.h, for modes whose weights or moments are in parts. */
 int part_gather(struct trainer *t, struct state *ret, struct err *err);
 int part_hash(struct trainer *t, char ret[65], struct err *err);

@@ -7,6 +7,7 @@
  * first depends on time, so the model does. */
 #include "scenarios/jobs/ranktrain/fixed_point.h"
 #include "scenarios/jobs/ranktrain/mode/mode.h"
+#include "scenarios/jobs/ranktrain/mode/part.h"
 #include "scenarios/jobs/ranktrain/mode/work.h"
 
 #include "base/mem.h"
@@ -233,6 +234,17 @@ static int ps_step(struct trainer *t, double *ret_loss, struct err *err) {
     return trainer_leads(t) ? serve(t, ret_loss, err) : work(t, ret_loss, err);
 }
 
+/* The server has all moments. */
+static struct state_range moments_of(const struct trainer *t, int rank) {
+    size_t end = t->model->trained;
+    return (struct state_range){rank == 0 ? 0 : end, end};
+}
+
+/* Of the synchronous one: then every rank is at the same step. */
+static int ps_gather(struct trainer *t, struct state *ret, struct err *err) {
+    return part_gather_of(t, moments_of, ret, err);
+}
+
 static void ps_close(struct trainer *t) {
     struct ps *ps = t->m;
     if (ps)
@@ -249,5 +261,6 @@ const struct mode mode_ps = {
     .check = ps_check,
     .open = ps_open,
     .step = ps_step,
+    .gather = ps_gather,
     .close = ps_close,
 };

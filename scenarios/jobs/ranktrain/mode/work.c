@@ -5,19 +5,27 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int work_open_part(struct trainer *t, struct state_range held, struct state_range held_moments,
-                   struct err *err) {
+int work_open_state(struct trainer *t, struct state_range held, struct state_range held_moments,
+                    struct err *err) {
     const struct optimizer_kind *k = t->optimizer.kind;
     size_t moments = (size_t)optimizer_moments(k) * state_range_length(held_moments);
-    size_t weights = state_range_length(held), values = t->model->values;
+    size_t weights = state_range_length(held);
     int r = ration_take(&t->ration, RATION_PARAMETERS, weights * sizeof(float), err);
     if (r == 0)
         r = ration_take(&t->ration, RATION_OPTIMIZER, moments * sizeof(float), err);
+    if (r == 0)
+        state_init_part(&t->state, t->model, k, held, held_moments);
+    return r;
+}
+
+int work_open_part(struct trainer *t, struct state_range held, struct state_range held_moments,
+                   struct err *err) {
+    size_t values = t->model->values;
+    int r = work_open_state(t, held, held_moments, err);
     if (r == 0 && t->compute->bytes)
         r = ration_take(&t->ration, RATION_ACTIVATIONS, t->compute->bytes(t->c), err);
     if (r < 0)
         return r;
-    state_init_part(&t->state, t->model, k, held, held_moments);
     t->gradient = ration_alloc(&t->ration, RATION_GRADIENTS, values, sizeof(float), err);
     if (t->gradient)
         t->sums = ration_alloc(&t->ration, RATION_GRADIENTS, values + 1, sizeof(int64_t), err);
@@ -36,8 +44,10 @@ void work_close(struct trainer *t) {
 }
 
 int work_floor(struct trainer *t, int64_t begun_ns, struct err *err) {
-    struct link_wait floor = {.deadline_ns = begun_ns + t->o->compute_ns, .wake_fd = t->wake_fd};
-    return t->o->compute_ns && link_ready(-1, 0, &floor) == -ECANCELED ? -ECANCELED : 0;
+    struct link_wait floor = {.deadline_ns = begun_ns + t->o->compute_ns,
+                              .wake_fd = t->asked.told_fd};
+    bool asked = t->o->compute_ns && link_ready(-1, 0, &floor) == -ECANCELED;
+    return asked && !trainer_ends_together(t) ? -ECANCELED : 0;
 }
 
 int work_compute(struct trainer *t, uint64_t step, const struct work_watch *watch,

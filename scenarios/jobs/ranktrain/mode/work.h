@@ -5,6 +5,11 @@
 
 #include "base/err.h"
 
+/* Memory for a state of which this rank holds so much. Returns 0, or -ENOMEM when it does not fit into
+ * the device. */
+int work_open_state(struct trainer *t, struct state_range held, struct state_range held_moments,
+                    struct err *err);
+
 /* Memory for a state of which this rank holds so much, for one gradient and for the sums of all.
  * Returns 0, or -ENOMEM when it does not fit into the device. work_close in either case. */
 int work_open_part(struct trainer *t, struct state_range held, struct state_range held_moments,

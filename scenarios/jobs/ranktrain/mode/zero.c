@@ -22,16 +22,20 @@ static int zero_step(struct trainer *t, double *ret_loss, struct err *err) {
                                      .data = t->state.weights,
                                      .bytes = values * sizeof(*t->state.weights),
                                      .bounds = bounds};
+    int64_t loss_asked[2];
     int r = work_compute(t, t->state.step + 1, NULL, err);
     part_bounds(t, all, sizeof(*t->sums), bounds);
     if (r == 0)
         r = trainer_exchange(t, &scatter, err);
+    loss_asked[0] = t->sums[values];
+    loss_asked[1] = asked_is(&t->asked);
     if (r == 0)
-        r = trainer_sum(t, t->sums + values, 1, err);
+        r = trainer_sum(t, loss_asked, 2, err);
     if (r < 0)
         return r;
+    t->leaves = loss_asked[1] > 0;
     work_update_part(t, t->sums + own.lo, t->state.weights + own.lo, state_range_length(own));
-    *ret_loss = fixed_point_value(t->sums[values]) / (double)t->o->batch_size;
+    *ret_loss = fixed_point_value(loss_asked[0]) / (double)t->o->batch_size;
     part_bounds(t, all, sizeof(*t->state.weights), bounds);
     r = trainer_exchange(t, &gather, err);
     if (r < 0) /* what is here is of no step */

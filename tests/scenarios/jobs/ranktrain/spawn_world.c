@@ -2,8 +2,9 @@
  *
  *     spawn_world WORLD ROUND SIGNAL RANK STEP -- PROGRAM [ARG...]
  *
- * In the arguments %r stands for the rank. Rank 0 is held at the end of STEP until the RANK has got
- * SIGNAL (0: never); one that was stopped is killed when rank 0 has ended. With SPAWN_AGAIN in the
+ * In the arguments %r stands for the rank. Rank 0 is held at the end of STEP until the RANK (-1: each)
+ * has got SIGNAL (0: never); one that was stopped is killed when rank 0 has ended. SPAWN_LOST in the
+ * environment, "SIGNAL RANK", is sent just before that. With SPAWN_AGAIN in the
  * environment it is started once more when it has ended, alone. Everything the ranks
  * print is passed on; then one line per rank follows, "rank 2 exit 1" or "rank 2 signal 9". Ends
  * with everything it started when it takes longer than 100 s. */
@@ -59,14 +60,21 @@ static pid_t start(int rank, int out, char **argv) {
 struct world {
     int out[2];
     pid_t pids[WORLD_MAX];
-    int signo, rank;
+    int n, signo, rank, lost; /* lost -1: none */
     bool again;
     char **argv;
 };
 
 static void strike(struct world *w) {
-    int status;
-    kill(w->pids[w->rank], w->signo);
+    const char *lost = getenv("SPAWN_LOST");
+    int status, signo;
+    if (lost && sscanf(lost, "%d %d", &signo, &w->lost) == 2)
+        kill(w->pids[w->lost], signo);
+    for (int i = 0; i < w->n && w->rank < 0; i++)
+        if (i != w->lost)
+            kill(w->pids[i], w->signo);
+    if (w->rank >= 0)
+        kill(w->pids[w->rank], w->signo);
     if (!w->again)
         return;
     while (waitpid(w->pids[w->rank], &status, 0) < 0 && errno == EINTR)
@@ -121,11 +129,12 @@ static void start_all(struct world *w, int world, int step) {
 }
 
 int main(int argc, char **argv) {
-    struct world w = {0};
+    struct world w = {.lost = -1};
     int status[WORLD_MAX];
     if (argc < 8 || strcmp(argv[6], "--") != 0)
         return 64;
     int world = atoi(argv[1]);
+    w.n = world;
     w.signo = atoi(argv[3]);
     w.rank = atoi(argv[4]);
     w.argv = argv + 7;
@@ -143,6 +152,8 @@ int main(int argc, char **argv) {
     start_all(&w, world, atoi(argv[5]));
     if (w.signo == SIGSTOP)
         kill(w.pids[w.rank], SIGKILL);
+    if (w.lost >= 0)
+        kill(w.pids[w.lost], SIGKILL);
     for (int i = 0; i < world; i++)
         while (waitpid(w.pids[i], &status[i], 0) < 0 && errno == EINTR)
             continue;

@@ -201,6 +201,26 @@ static void test_parts_lie_on_every_node(void **state) {
     assert_right();
 }
 
+/* Nobody has all of the state, and every node has a whole copy of what all have. */
+static void test_ranks_that_share_the_state_keep_it_on_every_node(void **state) {
+    (void)state;
+    static const char *const hows[] = {"--mode=zero", "--mode=fsdp --checkpoint-sharded",
+                                       "--mode=fsdp --checkpoint-async", "--mode=ps"};
+    for (size_t i = 0; i < sizeof(hows) / sizeof(*hows); i++) {
+        run(&(struct job){.world = 4, .round = 1, .signo = SIGKILL, .rank = 0, .step = 9},
+            "--steps=%d --checkpoint-every=2 --checkpoint-dir=d%%r %s", STEPS, hows[i]);
+        assert_said("checkpoints in 4 directories");
+        assert_int_equal(shell("rm -rf d0 d3"), 0);
+        run(&(struct job){.world = 3, .round = 2},
+            "--steps=%d --checkpoint-every=50 --checkpoint-dir=d%%r %s", STEPS, hows[i]);
+        assert_said("resumed step ");
+        assert_right();
+        assert_int_equal(shell("cat d0/step-*12/*.f32 >x; cat d1/step-*12/*.f32 | cmp - x"), 0);
+        assert_int_equal(shell("test $(ls d0 | wc -l) = 2"), 0);
+        assert_int_equal(shell("rm -rf d?"), 0);
+    }
+}
+
 static void test_epochs_are_a_pace_too(void **state) {
     (void)state;
     run(&(struct job){.world = 2, .round = 1},
@@ -239,6 +259,71 @@ static void test_sigterm_within_a_step_saves_the_one_before(void **state) {
         snprintf(one, sizeof(one), "%s", model());
         run(&(struct job){.world = 1}, "--steps=%d", saved + 1);
         assert_string_equal(model(), one);
+    }
+}
+
+static void assert_goes_on_from(const char *dir, const char *how) {
+    char one[65];
+    int saved = newest(dir);
+    assert_true(saved >= 3 && saved < 99);
+    run(&(struct job){.world = 3, .round = 2}, "--steps=%d --checkpoint-dir=%s %s", saved + 1, dir,
+        how);
+    assert_said("resumed step ");
+    snprintf(one, sizeof(one), "%s", model());
+    run(&(struct job){.world = 1}, "--steps=%d", saved + 1);
+    assert_string_equal(model(), one);
+}
+
+/* All are asked, or one alone: then the others go on until they miss it. */
+static void test_ranks_that_share_the_state_save_it_together_when_asked(void **state) {
+    (void)state;
+    static const struct {
+        const char *how;
+        int rank;
+    } cases[] = {{"--mode=zero", -1},
+                 {"--mode=fsdp --checkpoint-sharded", -1},
+                 {"--mode=fsdp --checkpoint-sharded --checkpoint-async", 2},
+                 {"--mode=ps", -1},
+                 {"--mode=ps --ps-async", 0}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char dir[8];
+        snprintf(dir, sizeof(dir), "a%zu", i);
+        run(
+            &(struct job){
+                .world = 3, .round = 1, .signo = SIGTERM, .rank = cases[i].rank, .step = 3},
+            "--steps=99 --compute-ms=60 --checkpoint-dir=%s %s", dir, cases[i].how);
+        assert_said(cases[i].rank == 2 ? "rank 2 signal 15" : "rank 0 signal 15");
+        if (cases[i].rank < 0)
+            assert_said("rank 0 signal 15\nrank 1 signal 15\nrank 2 signal 15\n");
+        assert_null(strstr(output, "cannot be saved"));
+        if (!strstr(cases[i].how, "async"))
+            assert_goes_on_from(dir, cases[i].how);
+        else
+            assert_true(newest(dir) >= 3);
+    }
+}
+
+/* Who has the third part is dead, or silent: they say so, and end within the grace. */
+static void test_a_part_that_nobody_has_is_said_when_asked(void **state) {
+    (void)state;
+    static const char *const lost[] = {"9 2", "19 2"};
+    static const char *const why[] = {"rank 2 at ", "the --grace is over"};
+    for (size_t i = 0; i < 2; i++) {
+        char before[64];
+        snprintf(before, sizeof(before), "export SPAWN_LOST='%s';", lost[i]);
+        run(
+            &(struct job){
+                .world = 3, .round = 1, .signo = SIGTERM, .rank = -1, .step = 7, .before = before},
+            "--steps=99 --compute-ms=40 --grace=1 --mode=fsdp --checkpoint-every=2 "
+            "--checkpoint-dir=b%zu",
+            i);
+        assert_said("asked to end, and step 7 cannot be saved: ");
+        assert_said(why[i]);
+        assert_said("the checkpoint before stays");
+        assert_said("rank 0 signal 15\nrank 1 signal 15\nrank 2 signal 9\n");
+        char dir[8];
+        snprintf(dir, sizeof(dir), "b%zu", i);
+        assert_int_equal(newest(dir), 6);
     }
 }
 
@@ -446,8 +531,11 @@ int main(int argc, char **argv) {
         TEST(saves_beside_the_training_cost_no_bit),
         TEST(parts_of_one_world_are_taken_by_another),
         TEST(parts_lie_on_every_node),
+        TEST(ranks_that_share_the_state_keep_it_on_every_node),
         TEST(epochs_are_a_pace_too),
         TEST(sigterm_within_a_step_saves_the_one_before),
+        TEST(ranks_that_share_the_state_save_it_together_when_asked),
+        TEST(a_part_that_nobody_has_is_said_when_asked),
         TEST(survivors_go_on_without_ending),
         TEST(a_parent_starts_the_lost_rank_again_alone),
         TEST(a_rate_for_so_many_workers_grows_with_them),
