@@ -115,7 +115,7 @@ static int check_training(const struct checkpoint_place *p, const struct manifes
         return err_say(err, -EXDEV,
                        "it was trained with --seed=%lld, not %lld: use another --checkpoint-dir",
                        (long long)m->seed, (long long)p->seed);
-    return 0;
+    return p->training ? training_check(p->training, &m->training, err) : 0;
 }
 
 int checkpoint_load_step(const struct checkpoint_place *p, int dir, int64_t step, struct state *ret,
@@ -141,6 +141,24 @@ int checkpoint_load_step(const struct checkpoint_place *p, int dir, int64_t step
     return r;
 }
 
+/* What is gone on from may have been trained otherwise, on purpose. */
+static void say_changes(const struct checkpoint_place *p, int dir, int64_t step,
+                        checkpoint_ignored_fn *ignored, void *arg) {
+    struct manifest m;
+    struct err none;
+    char changes[TRAINING_TEXT], name[CHECKPOINT_DIR_NAME],
+        sentence[sizeof(changes) + PATH_MAX + 128];
+    if (!p->training || checkpoint_dir_manifest(dir, step, &m, &none) < 0)
+        return;
+    training_changes(p->training, &m.training, changes);
+    checkpoint_dir_name(step, name);
+    snprintf(sentence, sizeof(sentence),
+             "%s/%s is gone on from with %s: the model will be another than that of one training",
+             p->dir, name, changes);
+    if (*changes)
+        ignored(arg, 0, sentence);
+}
+
 /* Newest first; what is wrong with one makes it no candidate, and is told. */
 static int load_newest(const struct checkpoint_place *p, int dir, uint64_t max_step,
                        struct state *ret, checkpoint_ignored_fn *ignored, void *arg,
@@ -155,11 +173,12 @@ static int load_newest(const struct checkpoint_place *p, int dir, uint64_t max_s
                                              : checkpoint_load_step(p, dir, steps[i], ret, &why);
         checkpoint_dir_name(steps[i], name);
         if (r == 0) {
+            say_changes(p, dir, steps[i], ignored, arg);
             found = 1;
             break;
         }
         snprintf(sentence, sizeof(sentence), "ignored %s/%s: %s", p->dir, name, why.msg);
-        ignored(arg, sentence);
+        ignored(arg, r, sentence);
     }
     free(steps);
     return found;
@@ -220,6 +239,8 @@ static void describe(const struct checkpoint_place *p, const struct state *s,
     snprintf(ret->run_id, sizeof(ret->run_id), "%s", p->run_id);
     snprintf(ret->network, sizeof(ret->network), "%s", p->model->name);
     snprintf(ret->optimizer, sizeof(ret->optimizer), "%s", p->optimizer->name);
+    if (p->training)
+        ret->training = *p->training;
 }
 
 static void describe_files(const struct checkpoint_place *p, const struct state *s,

@@ -20,6 +20,7 @@ struct checkpoint_place {
     const char *run_id;
     const struct model *model;
     const struct optimizer_kind *optimizer;
+    const struct training *training; /* NULL: neither said nor asked about */
     int64_t round, seed;
     int world, keep;           /* keep: the newest so many stay, at least 1 */
     pthread_mutex_t *speaking; /* held while q is told something; NULL: one thread alone does */
@@ -28,8 +29,9 @@ struct checkpoint_place {
 /* Makes the directory where it is not there and opens it. */
 int checkpoint_open(const struct checkpoint_place *p, struct err *err);
 
-/* Called for each checkpoint that is passed over, with a sentence that says why. */
-typedef void checkpoint_ignored_fn(void *arg, const char *sentence);
+/* Called for each checkpoint that is passed over, with a sentence that says why; code -EXDEV: it is of
+ * another training. With 0 it is gone on from, and the sentence says what makes another model of it. */
+typedef void checkpoint_ignored_fn(void *arg, int code, const char *sentence);
 
 /* Loads the newest complete checkpoint of this training that is not beyond max_step and not written
  * by a higher round of the same run; ret is of the place's model and optimizer. Returns 1 and its

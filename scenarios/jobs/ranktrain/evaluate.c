@@ -5,6 +5,7 @@
 #include "scenarios/jobs/ranktrain/checkpoints/follow.h"
 #include "scenarios/jobs/ranktrain/checkpoints/leases.h"
 #include "scenarios/jobs/ranktrain/data/dataset.h"
+#include "scenarios/jobs/ranktrain/data/dataset_kind.h"
 #include "scenarios/jobs/ranktrain/model/blas.h"
 #include "scenarios/jobs/ranktrain/model/loss.h"
 #include "scenarios/jobs/ranktrain/model/networks.h"
@@ -71,6 +72,9 @@ static int take_model(struct evaluator *e, const struct manifest *m, struct err 
     const struct architecture *asked = e->o->network ? network_find(e->o->network, err) : NULL;
     if (e->o->network && !asked)
         return -EXDEV;
+    if (*m->training.dataset && strcmp(m->training.dataset, e->data.kind->name) != 0)
+        return err_say(err, -EXDEV, "it was trained on --dataset=%s, and this tests on %s",
+                       m->training.dataset, e->data.kind->name);
     if (asked && strcmp(asked->name, m->network) != 0)
         return err_say(err, -EXDEV, "it is of --network=%s, not of %s", m->network, asked->name);
     if (e->model && strcmp(e->model->name, m->network) == 0 && e->model->width == m->width)

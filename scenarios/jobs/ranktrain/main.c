@@ -126,5 +126,5 @@ int main(int argc, char **argv) {
         fflush(NULL);
         _exit(r < 0); /* what exit would call may wait for it */
     }
-    return r < 0;
+    return r == -EXDEV ? EXIT_USAGE : r < 0; /* the checkpoints are of other options */
 }

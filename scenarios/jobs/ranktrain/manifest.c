@@ -33,7 +33,8 @@ void manifest_write(const struct manifest *m, struct buf *out) {
     struct json_writer w = {.out = out};
     json_object(&w, NULL);
     json_put_string(&w, "format", format);
-    json_put_i64(&w, "version", m->parts ? 2 : 1);
+    bool told = *m->training.dataset;
+    json_put_i64(&w, "version", told ? MANIFEST_VERSION : m->parts ? 2 : 1);
     json_put_i64(&w, "step", m->step);
     json_put_i64(&w, "round", m->round);
     json_put_string(&w, "run_id", m->run_id);
@@ -42,6 +43,10 @@ void manifest_write(const struct manifest *m, struct buf *out) {
     json_put_string(&w, "network", m->network);
     json_put_i64(&w, "width", m->width);
     json_put_string(&w, "optimizer", m->optimizer);
+    if (told) {
+        training_write(&m->training, &w);
+        json_put_i64(&w, "parts", m->parts);
+    }
     json_put_i64(&w, "parameters", m->parameters);
     json_put_string(&w, "model", m->model);
     json_array(&w, "files");
@@ -100,7 +105,8 @@ static int read_files(const struct json *j, struct manifest *m, struct err *err)
     if (!k)
         return err_say(err, -EBADMSG, "its optimizer, %s, is not known", m->optimizer);
     int tensors = 1 + optimizer_moments(k), n = files ? (int)files->length : 0;
-    bool parted = json_get_i64(j, "version", 0) > 1;
+    int64_t version = json_get_i64(j, "version", 0);
+    bool parted = version > 2 ? json_get_i64(j, "parts", 0) > 0 : version == 2;
     if (parted && (n < tensors || n % tensors || n / tensors > MANIFEST_PARTS))
         return err_say(err, -EBADMSG,
                        "%d files are no equal number of parts, at most %d, of %d "
@@ -133,6 +139,8 @@ static int read_tree(const struct json *j, struct manifest *m, struct err *err) 
     snprintf(m->network, sizeof(m->network), "%s", json_get_string(j, "network", "lenet"));
     snprintf(m->optimizer, sizeof(m->optimizer), "%s", json_get_string(j, "optimizer", "sgd"));
     snprintf(m->model, sizeof(m->model), "%s", json_get_string(j, "model", ""));
+    if (version > 2)
+        training_read(j, &m->training);
     if (m->step < 0 || m->round < 0 || m->seed < 0 || m->parameters < 0)
         return err_say(err, -EBADMSG, "it lacks step, round, seed or parameters");
     return read_files(j, m, err);

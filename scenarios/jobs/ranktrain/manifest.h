@@ -6,11 +6,11 @@
  *     weights.f32     little-endian IEEE 754 floats in the order of model.h; LeNet-5 has 61,706
  *     velocity.f32    the momentum of each trained one; with Adam there are first_moment.f32 and
  *                     second_moment.f32 instead
- *     or, of a sharded one (version 2), each of them in parts: weights.000-of-004.f32 ...
+ *     or, of a sharded one, each of them in parts: weights.000-of-004.f32 ...
  *     manifest.json   one JSON object, at most 64 KiB:
  *
  *     {"format": "ranktrain-checkpoint",
- *      "version": 1,                   2 where it is in parts
+ *      "version": 3,                   1 and 2 (in parts) do not say the fields from mode to parts
  *      "step": 25,                     updates applied; equal to the number in the directory's name
  *      "round": 3,                     RANKRUN_ROUND of the writer, 0 where there was none
  *      "run_id": "job-17",             TORCHELASTIC_RUN_ID of the writer, "" where there was none
@@ -19,16 +19,24 @@
  *      "network": "lenet",             --network; where it is not said: lenet
  *      "width": 6,                     --width, resolved; where it is not said: 6
  *      "optimizer": "sgd",             --optimizer; where it is not said: sgd
+ *      "mode": "ddp",                  --mode, "ps-async" with --ps-async; any other may go on from it
+ *      "dataset": "fashion-mnist",     --dataset
+ *      "images": 60000,                that it is trained on
+ *      "images_sum": 1738202144,       CRC-32 of the labels and of each image's CRC-32; 0: not known
+ *      "batch_size": 96, "shards": 12, "drop_last": false,
+ *      "lr": 0.05, "momentum": 0.9, "scale_lr": 0,
+ *      "computes": "cpu openblas 0.3.21 Haswell",
+ *      "parts": 0,                     files of each tensor; 0: one, of the tensor's name
  *      "parameters": 61706,            floats in weights.f32
  *      "model": "<64 hex>",            SHA-256 of all weights in order, whether in one file or
  *                                      in parts; of the last step it is the model hash
  *      "files": [{"name": "weights.f32", "bytes": 246824, "sha256": "<64 hex>"},
  *                {"name": "velocity.f32", "bytes": 246824, "sha256": "<64 hex>"}]}
  *
- * In version 2 each entry of files also has "tensor" (weights, or a moment's name) and "first", the
+ * Where it is in parts each entry of files also has "tensor" (weights, or a moment's name) and "first", the
  * number of floats of that tensor before it. They are listed tensor by tensor, in order, and those of
  * a tensor follow upon one another without a gap, so that a reader who puts them together has the
- * file of version 1, and whoever wants a range reads the parts that it lies in:
+ * file of a whole one, and whoever wants a range reads the parts that it lies in:
  *
  *     {"name": "weights.001-of-002.f32", "tensor": "weights", "first": 30853, "bytes": 123412, ...}
  *
@@ -44,6 +52,7 @@
 
 #include "scenarios/jobs/ranktrain/model/model.h"
 #include "scenarios/jobs/ranktrain/optimizer.h"
+#include "scenarios/jobs/ranktrain/training.h"
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -55,7 +64,7 @@ enum {
     MANIFEST_PARTS = 64,  /* as many as ranks */
     MANIFEST_FILES = MANIFEST_TENSORS * MANIFEST_PARTS,
     MANIFEST_BYTES_MAX = 64 * 1024,
-    MANIFEST_VERSION = 2 /* the highest that is known */
+    MANIFEST_VERSION = 3 /* the highest that is known */
 };
 
 #define MANIFEST_NAME    "manifest.json"
@@ -64,7 +73,8 @@ enum {
 struct manifest {
     int64_t step, round, world_size, seed, width, parameters;
     char run_id[128], network[MODEL_NAME], optimizer[MODEL_NAME], model[65];
-    int parts; /* of each tensor; 0: whole files, version 1 */
+    struct training training; /* dataset "": version 1 or 2 */
+    int parts;                /* of each tensor; 0: whole files */
     int n_files;
     struct manifest_file {
         char name[40], sha256[65];

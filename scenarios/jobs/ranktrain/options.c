@@ -345,10 +345,14 @@ static int check_mode(const struct ranktrain_options *o, struct err *err) {
                        o->world, m->name);
     if (o->devices > 1 && !m->alone)
         return err_say(err, -EINVAL, "--devices=%lld: only with --mode=dp", (long long)o->devices);
-    if (m->serves && (o->checkpoint_sharded || strcmp(o->recover, "in-process") == 0))
-        return err_say(err, -EINVAL, "--mode=%s: rank 0 alone has the state: %s", m->name,
-                       o->checkpoint_sharded ? "leave out --checkpoint-sharded"
-                                             : "use --recover=restart");
+    if (m->serves && o->checkpoint_sharded)
+        return err_say(err, -EINVAL,
+                       "--mode=%s: rank 0 alone has the state: leave out --checkpoint-sharded",
+                       m->name);
+    if (m->alone && strcmp(o->recover, "in-process") == 0)
+        return err_say(err, -EINVAL,
+                       "--mode=%s is one process and loses no peer: leave out --recover=in-process",
+                       m->name);
     if (o->ps_async && !m->serves)
         return err_say(err, -EINVAL, "--ps-async: only with --mode=ps");
     return m->check ? m->check(o, err) : 0;

@@ -55,7 +55,6 @@ int save_open(struct trainer *t, struct err *err) {
     if (!t->o->checkpoint_dir)
         return 0;
     t->parts_pending = t->leaves = false;
-    t->resume.keeps = t->resume.keeps && (trainer_leads(t) || !t->mode->serves || must_gather(t));
     bool writes = t->resume.keeps || in_parts(t);
     if (!t->o->checkpoint_async || !writes || t->writer)
         return 0;
@@ -205,7 +204,7 @@ static int save_state(struct trainer *t, const struct state *s, struct err *err)
 static int save_whole(struct trainer *t, struct err *err) {
     struct state whole = {0};
     if (!must_gather(t))
-        return save_state(t, &t->state, err);
+        return save_has_all(t) ? save_state(t, &t->state, err) : 0;
     if (t->resume.keeps)
         state_init(&whole, t->model, t->optimizer.kind);
     int r = t->mode->gather(t, t->resume.keeps ? &whole : NULL, err);
@@ -226,7 +225,7 @@ static int settle(struct trainer *t, bool wait, struct err *err) {
 }
 
 int save_step(struct trainer *t, struct err *err) {
-    bool end = t->leaves || t->state.step == t->last_step;
+    bool end = t->leaves || t->ends || t->state.step == t->last_step;
     bool due = (end || t->state.step % t->save_every == 0) && t->saved_step != t->state.step;
     if (!t->o->checkpoint_dir)
         return 0;
@@ -241,6 +240,11 @@ int save_step(struct trainer *t, struct err *err) {
     if (r == 0 && (end || !t->writer))
         t->durable_step = t->saved_step;
     return r;
+}
+
+int save_copy(struct trainer *t, const struct state *s, struct err *err) {
+    int r = settle(t, true, err);
+    return r == 0 ? save_state(t, s, err) : r;
 }
 
 int save_last(struct trainer *t, struct err *err) {

@@ -19,6 +19,10 @@ int save_open(struct trainer *t, struct err *err);
  * error of checkpoint.h. */
 int save_step(struct trainer *t, struct err *err);
 
+/* A worker of an asynchronous server, which has been sent all of a state: it keeps it, on a disk that
+ * the server does not see. */
+int save_copy(struct trainer *t, const struct state *s, struct err *err);
+
 /* Asked to end: this rank alone makes a last checkpoint of the step that it is at, if it keeps any
  * and has all of the state. */
 int save_last(struct trainer *t, struct err *err);

@@ -130,6 +130,26 @@ static int open_gpu(struct trainer *t, const struct compute_place *at, struct er
     return t->compute->open(at, &t->c, t->label, err);
 }
 
+/* What a checkpoint says of how it was trained. */
+static void describe_training(struct trainer *t) {
+    const struct ranktrain_options *o = t->o;
+    const struct images *d = &t->data.train;
+    const struct optimizer_kind *k = t->optimizer.kind;
+    t->training = (struct training){.images = d->count,
+                                    .sum = d->parts > 1 ? 0 : d->tail,
+                                    .batch_size = o->batch_size,
+                                    .shards = o->shards,
+                                    .drop_last = o->drop_last,
+                                    .lr = o->lr < 0 ? k->lr : o->lr,
+                                    .momentum = o->momentum,
+                                    .scale_lr = o->scale_lr};
+    snprintf(t->training.dataset, sizeof(t->training.dataset), "%s", t->data.kind->name);
+    snprintf(t->training.mode, sizeof(t->training.mode), "%s%s", t->mode->name,
+             o->ps_async ? "-async" : "");
+    snprintf(t->training.computes, sizeof(t->training.computes), "%s", t->label);
+    t->place.training = &t->training;
+}
+
 /* What computes. With --device=auto a machine without a GPU is no error; one with a GPU that cannot
  * be used is. A driver starts threads, so SIGTERM must have been caught before. */
 static int open_compute(struct trainer *t, struct err *err) {
@@ -179,6 +199,8 @@ int setup(struct trainer *t, struct err *err) {
         r = catch_sigterm(t, err);
     if (r == 0)
         r = open_compute(t, err);
+    if (r == 0)
+        describe_training(t);
     if (r == 0)
         r = choose_collective(t, err);
     return r == 0 && t->mode->open ? t->mode->open(t, err) : r;

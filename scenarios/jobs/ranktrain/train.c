@@ -140,6 +140,8 @@ static int leave_group(struct trainer *t, const struct err *why, struct err *err
         t->collective->abort(t->ring);
     int r = t->collective->close(t->ring, err);
     t->ring = NULL;
+    if (t->mode->forget)
+        t->mode->forget(t);
     if (r == 0 && t->writer)
         r = writer_wait(t->writer, err);
     t->in_memory = save_has_all(t) && t->state.step;

@@ -47,6 +47,7 @@ struct trainer {
     bool leaves;  /* some rank has been asked to end: all save the step that they are at together */
     struct asked asked;
 
+    struct training training;
     struct checkpoint_place place;
     struct resume resume;             /* where this group went on */
     struct checkpoint_writer *writer; /* NULL: saves are not made beside the training */

@@ -12,17 +12,18 @@
 /* What a rank has. */
 struct offer {
     int64_t step; /* -1: nothing */
-    int32_t passed_over;
+    int16_t passed_over, foreign;
     int32_t in_memory;
 };
 
 struct listener {
-    int rank, n;
+    int rank, n, foreign;
 };
 
-static void say_ignored(void *arg, const char *sentence) {
+static void say_ignored(void *arg, int code, const char *sentence) {
     struct listener *l = arg;
-    l->n++;
+    l->n += code != 0;
+    l->foreign += code == -EXDEV;
     fprintf(stderr, "ranktrain: rank %d: %s\n", l->rank, sentence);
 }
 
@@ -50,7 +51,8 @@ static int make_offer(struct bootstrap *b, const struct resume_request *q, struc
     r = checkpoint_load(q->place, q->last_step, to, ret->path, say_ignored, &l, err);
     if (r > 0)
         offer->step = (int64_t)to->step;
-    offer->passed_over = l.n;
+    offer->passed_over = (int16_t)l.n;
+    offer->foreign = (int16_t)l.foreign;
     return r < 0 ? r : 0;
 }
 
@@ -65,13 +67,15 @@ static int choose(const struct offer *offers, int world) {
 
 static int none_left(const struct resume_request *q, const struct offer *offers, int world,
                      struct err *err) {
-    int n = 0;
-    for (int rank = 0; rank < world; rank++)
+    int n = 0, foreign = 0;
+    for (int rank = 0; rank < world; rank++) {
         n += offers[rank].passed_over;
+        foreign += offers[rank].foreign;
+    }
     if (!n || q->fresh)
         return 0;
     return err_say(
-        err, -ENODATA,
+        err, n == foreign ? -EXDEV : -ENODATA,
         "%s holds %d checkpoint%s and none of them can be used, for the reasons above: put "
         "a good one there, use another --checkpoint-dir, or begin anew with --fresh",
         q->place->dir, n, n == 1 ? "" : "s");

@@ -37,6 +37,10 @@ struct mode {
     int (*classify)(struct trainer *t, const uint8_t *const *images, uint8_t *ret_classes,
                     struct err *err);
 
+    /* NULL: nothing is. The group is lost and another will be formed (--recover=in-process): what was
+     * under way is forgotten. */
+    void (*forget)(struct trainer *t);
+
     /* NULL is allowed; after open, whatever it returned. */
     void (*close)(struct trainer *t);
 };

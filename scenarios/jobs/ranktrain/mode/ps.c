@@ -9,6 +9,7 @@
 #include "scenarios/jobs/ranktrain/mode/mode.h"
 #include "scenarios/jobs/ranktrain/mode/part.h"
 #include "scenarios/jobs/ranktrain/mode/work.h"
+#include "scenarios/jobs/ranktrain/save.h"
 
 #include "base/mem.h"
 
@@ -18,8 +19,9 @@
 
 /* In front of weights on their way to a worker, and of sums on their way back. */
 struct ps_head {
-    uint64_t step; /* that the worker is to compute, or has computed */
-    uint32_t batches, ends;
+    uint64_t step;                   /* that the worker is to compute, or has computed */
+    uint64_t at;                     /* to a worker: the step of the weights */
+    uint32_t batches, ends, moments; /* moments: they follow, as a message of their own */
 };
 
 struct ps {
@@ -28,6 +30,8 @@ struct ps {
     bool busy[BOOTSTRAP_MEMBERS];
     bool begun;
     uint64_t dropped;
+    uint64_t
+        copied[BOOTSTRAP_MEMBERS]; /* the step that was last sent to a worker with its moments */
 };
 
 static int ps_check(const struct ranktrain_options *o, struct err *err) {
@@ -134,13 +138,55 @@ static int step_together(struct trainer *t, double *ret_loss, struct err *err) {
     return r;
 }
 
+static size_t moments_bytes(const struct trainer *t) {
+    return (size_t)t->state.moments * t->model->trained * sizeof(float);
+}
+
+/* Who keeps a directory that the server does not see gets all of the state, as often as it is to be
+ * saved, and at the end. */
+static bool copy_is_due(const struct trainer *t, int worker, bool ends) {
+    const struct ps *ps = t->m;
+    uint64_t at = t->state.step, had = ps->copied[worker];
+    if (!t->o->checkpoint_dir || t->resume.places.keeper[worker] != worker)
+        return false;
+    return at / t->save_every > had / t->save_every || (ends && at > had);
+}
+
+static int exchange_moments(struct trainer *t, enum collective_op op, int peer, float *moments,
+                            struct err *err) {
+    struct collective_call call = {
+        .op = op, .data = moments, .bytes = moments_bytes(t), .peer = peer};
+    return trainer_exchange(t, &call, err);
+}
+
 /* Rank 0: the weights of now, from which a worker is to compute a step, or the last ones. */
 static int send_weights(struct trainer *t, int worker, uint64_t step, bool ends, struct err *err) {
     struct ps *ps = t->m;
-    *ps->message = (struct ps_head){.step = step, .ends = ends};
+    bool copy = copy_is_due(t, worker, ends);
+    *ps->message =
+        (struct ps_head){.step = step, .at = t->state.step, .ends = ends, .moments = copy};
     memcpy(ps->message + 1, t->state.weights, ps->weights - sizeof(*ps->message));
     ps->busy[worker] = !ends;
-    return message(t, COLLECTIVE_SEND, &worker, ps->weights, err);
+    int r = message(t, COLLECTIVE_SEND, &worker, ps->weights, err);
+    if (r == 0 && copy)
+        r = exchange_moments(t, COLLECTIVE_SEND, worker, t->state.moment[0], err);
+    if (r == 0 && copy)
+        ps->copied[worker] = t->state.step;
+    return r;
+}
+
+/* A worker keeps what it was sent. */
+static int keep_copy(struct trainer *t, struct err *err) {
+    const struct ps *ps = t->m;
+    struct state all;
+    state_init(&all, t->model, t->optimizer.kind);
+    all.step = ps->message->at;
+    memcpy(all.weights, ps->message + 1, t->model->values * sizeof(*all.weights));
+    int r = exchange_moments(t, COLLECTIVE_RECEIVE, 0, all.moment[0], err);
+    if (r == 0)
+        r = save_copy(t, &all, err);
+    state_fini(&all);
+    return r;
 }
 
 /* Takes the first workers' sums of this step. Returns how many shards they are of, or an error. */
@@ -192,9 +238,10 @@ static int serve(struct trainer *t, double *ret_loss, struct err *err) {
     uint64_t step = t->state.step + 1;
     int r = 0;
     for (int i = 1; i < t->o->world && r == 0; i++) {
-        if (!ps->begun)
+        if (!ps->begun) {
             ps->busy[i] = true;
-        else if (!ps->busy[i])
+            ps->copied[i] = t->state.step;
+        } else if (!ps->busy[i])
             r = send_weights(t, i, step, false, err);
     }
     ps->begun = true;
@@ -225,7 +272,7 @@ static int work(struct trainer *t, double *ret_loss, struct err *err) {
     memcpy(s->weights, ps->message + 1, t->model->values * sizeof(*s->weights));
     t->ends = ps->message->ends;
     s->step = step;
-    return 0;
+    return ps->message->moments ? keep_copy(t, err) : 0;
 }
 
 static int ps_step(struct trainer *t, double *ret_loss, struct err *err) {
@@ -245,6 +292,12 @@ static int ps_gather(struct trainer *t, struct state *ret, struct err *err) {
     return part_gather_of(t, moments_of, ret, err);
 }
 
+static void ps_forget(struct trainer *t) {
+    struct ps *ps = t->m;
+    ps->begun = false;
+    memset(ps->busy, 0, sizeof(ps->busy));
+}
+
 static void ps_close(struct trainer *t) {
     struct ps *ps = t->m;
     if (ps)
@@ -262,5 +315,6 @@ const struct mode mode_ps = {
     .open = ps_open,
     .step = ps_step,
     .gather = ps_gather,
+    .forget = ps_forget,
     .close = ps_close,
 };

@@ -66,7 +66,8 @@ static int scene_teardown(void **state) {
     return 0;
 }
 
-static void hear(void *arg, const char *sentence) {
+static void hear(void *arg, int code, const char *sentence) {
+    (void)code;
     struct scene *s = arg;
     size_t n = strlen(s->said);
     snprintf(s->said + n, sizeof(s->said) - n, "%s\n", sentence);
@@ -202,6 +203,65 @@ static void test_another_seeds_checkpoint_is_passed_over_and_named(void **state)
     save(s, 20);
     assert_int_equal(load(s), 1);
     assert_int_equal(s->loaded.step, 20);
+}
+
+/* What ends with another model is of another training; what may be changed on purpose is said. */
+static void test_another_trainings_checkpoint_is_passed_over_and_named(void **state) {
+    struct scene *s = *state;
+    static const struct training right = {.dataset = "mnist",
+                                          .images = 960,
+                                          .sum = 0xabc,
+                                          .batch_size = 96,
+                                          .shards = 12,
+                                          .lr = 0.05,
+                                          .mode = "zero",
+                                          .computes = "cpu"};
+    struct training own = right;
+    static const struct {
+        struct training saved;
+        const char *said;
+    } wrong[] = {
+        {{.dataset = "cifar10"}, "trained on --dataset=cifar10, not mnist: use another"},
+        {{.images = 192}, "trained on 192 images, not 960 (--samples, --data-dir)"},
+        {{.sum = 0xdef}, "other images of --dataset=mnist (sum 00000def, not 00000abc)"},
+        {{.batch_size = 48}, "trained with --batch-size=48, not 96"},
+        {{.shards = 4}, "trained with --shards=4, not 12"},
+        {{.drop_last = true}, "trained with --drop-last"},
+    };
+    s->place.training = &own;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        const struct training *w = &wrong[i].saved;
+        own = right;
+        own.drop_last = w->drop_last;
+        own.images = w->images ? w->images : own.images;
+        own.sum = w->sum ? w->sum : own.sum;
+        own.batch_size = w->batch_size ? w->batch_size : own.batch_size;
+        own.shards = w->shards ? w->shards : own.shards;
+        if (*w->dataset)
+            memcpy(own.dataset, w->dataset, sizeof(own.dataset));
+        save(s, 25);
+        own = right;
+        assert_int_equal(load(s), 0);
+        assert_non_null(strstr(s->said, wrong[i].said));
+    }
+    memcpy(own.mode, "ddp", 4);
+    save(s, 25);
+    own = right;
+    assert_int_equal(load(s), 1);
+    assert_string_equal(s->said, "");
+    own.lr = 0.1;
+    assert_int_equal(load(s), 1);
+    assert_non_null(strstr(s->said, "is gone on from with --lr=0.1 and not 0.05: the model"));
+}
+
+/* What an older ranktrain has saved does not say of which training it is. */
+static void test_an_older_version_is_gone_on_from(void **state) {
+    struct scene *s = *state;
+    static const struct training own = {.dataset = "mnist", .images = 960};
+    save(s, 25);
+    s->place.training = &own;
+    assert_int_equal(load(s), 1);
+    assert_string_equal(s->said, "");
 }
 
 /* A manifest whose text has been changed. */
@@ -431,6 +491,10 @@ int main(int argc, char **argv) {
                                         scene_setup, scene_teardown),
         cmocka_unit_test_setup_teardown(test_another_seeds_checkpoint_is_passed_over_and_named,
                                         scene_setup, scene_teardown),
+        cmocka_unit_test_setup_teardown(test_another_trainings_checkpoint_is_passed_over_and_named,
+                                        scene_setup, scene_teardown),
+        cmocka_unit_test_setup_teardown(test_an_older_version_is_gone_on_from, scene_setup,
+                                        scene_teardown),
         cmocka_unit_test_setup_teardown(
             test_what_is_missing_cut_off_or_of_the_future_is_passed_over_and_named, scene_setup,
             scene_teardown),

@@ -49,6 +49,33 @@ static void test_what_is_written_is_read_again(void **state) {
     assert_memory_equal(&m, &example, sizeof(m));
 }
 
+static void test_a_training_is_told_since_version_3(void **state) {
+    (void)state;
+    struct err err;
+    struct manifest m = example, again;
+    struct buf text = {0};
+    m.training = (struct training){.dataset = "mnist",
+                                   .images = 60000,
+                                   .sum = 4294967295,
+                                   .batch_size = 96,
+                                   .shards = 12,
+                                   .drop_last = true,
+                                   .lr = 0.05,
+                                   .momentum = 0.9,
+                                   .scale_lr = 4,
+                                   .mode = "ps-async",
+                                   .computes = "cpu \"x\""};
+    for (int parts = 0; parts < 2; parts++) {
+        if (parts)
+            manifest_name_files(&m, optimizer_find("sgd", &err), parts);
+        manifest_write(&m, &text);
+        assert_non_null(strstr(buf_str(&text), "\"version\":3"));
+        assert_int_equal(manifest_read(text.data, text.len, &again, &err), 0);
+        assert_memory_equal(&again, &m, sizeof(m));
+        buf_fini(&text);
+    }
+}
+
 static void test_fields_that_are_not_known_are_ignored(void **state) {
     (void)state;
     struct manifest m;
@@ -63,7 +90,7 @@ static void test_a_wrong_manifest_is_refused_with_a_reason(void **state) {
         const char *from, *to, *reason;
     } wrong[] = {
         {"ranktrain-checkpoint", "tar", "format"},
-        {"\"version\":1", "\"version\":3", "version 3 is not known, only 1 to 2: a newer"},
+        {"\"version\":1", "\"version\":4", "version 4 is not known, only 1 to 3: a newer"},
         {"\"version\":1", "\"version\":0", "version 0"},
         {"\"version\":1", "\"version\":2", "weights.000-of-001.f32 is not listed"},
         {"\"step\":25", "\"step\":\"x\"", "lacks step"},
@@ -110,6 +137,7 @@ static void test_parts_are_named_and_follow_upon_one_another(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_written_is_read_again),
+        cmocka_unit_test(test_a_training_is_told_since_version_3),
         cmocka_unit_test(test_fields_that_are_not_known_are_ignored),
         cmocka_unit_test(test_parts_are_named_and_follow_upon_one_another),
         cmocka_unit_test(test_a_wrong_manifest_is_refused_with_a_reason),

@@ -1,110 +1,6 @@
 /* How whole jobs save and go on: on disks that each node has to itself, beside the training, in
  * parts; and what they say where they cannot. */
-#include "tests/own_port.h"
-#include "tests/scenarios/jobs/ranktrain/breakpoint.h"
-
-#include <limits.h>
-#include <netinet/in.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <cmocka.h>
-
-enum { STEPS = 12 };
-
-static char output[1 << 16], place[PATH_MAX / 4];
-
-/* A world that is struck at a step of rank 0's; before: what the shell does first. */
-struct job {
-    int world, round, signo, rank, step;
-    const char *before;
-};
-
-static void vrun(const struct job *j, const char *arguments, va_list ap) {
-    char here[PATH_MAX / 4] = {0}, command[2 * PATH_MAX];
-    assert_true(readlink("/proc/self/exe", here, sizeof(here) - 1) > 0);
-    *strrchr(here, '/') = 0;
-    int n = snprintf(command, sizeof(command),
-                     "cd %s; %s exec %s/spawn_world %d %d %d %d %d -- %s/spawn_train "
-                     "--samples=960 --log-every=1 --width=2 ",
-                     place, j->before ? j->before : "", here, j->world, j->round, j->signo, j->rank,
-                     j->step, here);
-    vsnprintf(command + n, sizeof(command) - (size_t)n, arguments, ap);
-    FILE *f = popen(command, "r");
-    assert_non_null(f);
-    size_t got = fread(output, 1, sizeof(output) - 1, f);
-    output[got] = 0;
-    pclose(f);
-}
-
-__attribute__((format(printf, 2, 3))) static void run(const struct job *j, const char *arguments,
-                                                      ...) {
-    va_list ap;
-    va_start(ap, arguments);
-    vrun(j, arguments, ap);
-    va_end(ap);
-}
-
-static void assert_said(const char *text) {
-    if (!strstr(output, text))
-        fail_msg("'%s' not found in:\n%s", text, output);
-}
-
-static const char *model(void) {
-    static char hash[65];
-    const char *at = strstr(output, "\nmodel ");
-    if (!at)
-        fail_msg("no model in:\n%s", output);
-    snprintf(hash, sizeof(hash), "%s", at + 7);
-    return hash;
-}
-
-/* Of a run alone and undisturbed, made once. */
-static const char *right_model(void) {
-    static char hash[65];
-    char kept[sizeof(output)];
-    if (*hash)
-        return hash;
-    memcpy(kept, output, sizeof(output));
-    run(&(struct job){.world = 1}, "--steps=%d", STEPS);
-    snprintf(hash, sizeof(hash), "%s", model());
-    memcpy(output, kept, sizeof(output));
-    return hash;
-}
-
-static void assert_right(void) {
-    char ended[65];
-    snprintf(ended, sizeof(ended), "%s", model());
-    assert_string_equal(ended, right_model());
-}
-
-__attribute__((format(printf, 1, 2))) static int shell(const char *command, ...) {
-    char text[PATH_MAX * 2];
-    va_list ap;
-    int n = snprintf(text, sizeof(text), "cd %s && ", place);
-    va_start(ap, command);
-    vsnprintf(text + n, sizeof(text) - (size_t)n, command, ap);
-    va_end(ap);
-    return system(text);
-}
-
-static int place_setup(void **state) {
-    (void)state;
-    snprintf(place, sizeof(place), "/tmp/test-saves-XXXXXX");
-    return mkdtemp(place) ? 0 : -1;
-}
-
-static int place_teardown(void **state) {
-    (void)state;
-    return shell("rm -rf %s", place);
-}
+#include "tests/scenarios/jobs/ranktrain/whole_jobs.h"
 
 /* ---- each node its own disk ---- */
 
@@ -213,10 +109,28 @@ static void test_ranks_that_share_the_state_keep_it_on_every_node(void **state) 
         assert_int_equal(shell("rm -rf d0 d3"), 0);
         run(&(struct job){.world = 3, .round = 2},
             "--steps=%d --checkpoint-every=50 --checkpoint-dir=d%%r %s", STEPS, hows[i]);
-        assert_said("resumed step ");
+        assert_said(strstr(hows[i], "async") ? "resumed step " : "resumed step 8 from d1/");
         assert_right();
         assert_int_equal(shell("cat d0/step-*12/*.f32 >x; cat d1/step-*12/*.f32 | cmp - x"), 0);
         assert_int_equal(shell("test $(ls d0 | wc -l) = 2"), 0);
+        assert_int_equal(shell("rm -rf d?"), 0);
+    }
+}
+
+/* Its workers are at steps of their own: each is sent all of the state now and then. */
+static void test_an_asynchronous_server_has_copies_on_every_node(void **state) {
+    (void)state;
+    static const char *const hows[] = {"", "--checkpoint-async"};
+    for (size_t i = 0; i < 2; i++) {
+        run(&(struct job){.world = 3, .round = 1},
+            "--mode=ps --ps-async --steps=%d --checkpoint-every=4 --checkpoint-dir=d%%r %s", STEPS,
+            hows[i]);
+        assert_int_equal(shell("for d in 1 2; do test $(ls d$d | wc -l) -ge 2 && cmp d0/step-*12/"
+                               "velocity.f32 d$d/step-*12/velocity.f32 || exit 1; done; rm -rf d0"),
+                         0);
+        run(&(struct job){.world = 3, .round = 2},
+            "--mode=ps --ps-async --steps=%d --checkpoint-dir=d%%r", STEPS + 2);
+        assert_said("resumed step 12 from d1/step-00000012");
         assert_int_equal(shell("rm -rf d?"), 0);
     }
 }
@@ -226,202 +140,6 @@ static void test_epochs_are_a_pace_too(void **state) {
     run(&(struct job){.world = 2, .round = 1},
         "--epochs=2 --checkpoint-every=1ep --checkpoint-dir=d --checkpoint-keep=9");
     assert_int_equal(shell("test \"$(ls d | tr -d '\\n')\" = step-00000010step-00000020"), 0);
-}
-
-/* ---- asked to end ---- */
-
-/* The step of the newest in a directory. */
-static int newest(const char *dir) {
-    char command[PATH_MAX], name[64] = "";
-    snprintf(command, sizeof(command), "ls %s/%s | tail -n 1", place, dir);
-    FILE *f = popen(command, "r");
-    assert_non_null(f);
-    assert_non_null(fgets(name, sizeof(name), f));
-    pclose(f);
-    return atoi(name + strlen("step-"));
-}
-
-/* Rank 0 waits for a peer or computes when the signal comes, and nothing else saves before step 100. */
-static void test_sigterm_within_a_step_saves_the_one_before(void **state) {
-    (void)state;
-    static const char *const hows[] = {"--checkpoint-async", "--checkpoint-sharded"};
-    for (size_t i = 0; i < 2; i++) {
-        char dir[8], one[65];
-        snprintf(dir, sizeof(dir), "t%zu", i);
-        run(&(struct job){.world = 2, .round = 1, .signo = SIGTERM, .rank = 0, .step = 3},
-            "--steps=99 --compute-ms=100 --checkpoint-dir=%s %s", dir, hows[i]);
-        assert_said("rank 0 signal 15");
-        int saved = newest(dir);
-        assert_true(saved >= 3 && saved < 99);
-        run(&(struct job){.world = 1, .round = 2}, "--steps=%d --checkpoint-dir=%s", saved + 1,
-            dir);
-        assert_said("resumed step ");
-        snprintf(one, sizeof(one), "%s", model());
-        run(&(struct job){.world = 1}, "--steps=%d", saved + 1);
-        assert_string_equal(model(), one);
-    }
-}
-
-static void assert_goes_on_from(const char *dir, const char *how) {
-    char one[65];
-    int saved = newest(dir);
-    assert_true(saved >= 3 && saved < 99);
-    run(&(struct job){.world = 3, .round = 2}, "--steps=%d --checkpoint-dir=%s %s", saved + 1, dir,
-        how);
-    assert_said("resumed step ");
-    snprintf(one, sizeof(one), "%s", model());
-    run(&(struct job){.world = 1}, "--steps=%d", saved + 1);
-    assert_string_equal(model(), one);
-}
-
-/* All are asked, or one alone: then the others go on until they miss it. */
-static void test_ranks_that_share_the_state_save_it_together_when_asked(void **state) {
-    (void)state;
-    static const struct {
-        const char *how;
-        int rank;
-    } cases[] = {{"--mode=zero", -1},
-                 {"--mode=fsdp --checkpoint-sharded", -1},
-                 {"--mode=fsdp --checkpoint-sharded --checkpoint-async", 2},
-                 {"--mode=ps", -1},
-                 {"--mode=ps --ps-async", 0}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        char dir[8];
-        snprintf(dir, sizeof(dir), "a%zu", i);
-        run(
-            &(struct job){
-                .world = 3, .round = 1, .signo = SIGTERM, .rank = cases[i].rank, .step = 3},
-            "--steps=99 --compute-ms=60 --checkpoint-dir=%s %s", dir, cases[i].how);
-        assert_said(cases[i].rank == 2 ? "rank 2 signal 15" : "rank 0 signal 15");
-        if (cases[i].rank < 0)
-            assert_said("rank 0 signal 15\nrank 1 signal 15\nrank 2 signal 15\n");
-        assert_null(strstr(output, "cannot be saved"));
-        if (!strstr(cases[i].how, "async"))
-            assert_goes_on_from(dir, cases[i].how);
-        else
-            assert_true(newest(dir) >= 3);
-    }
-}
-
-/* Who has the third part is dead, or silent: they say so, and end within the grace. */
-static void test_a_part_that_nobody_has_is_said_when_asked(void **state) {
-    (void)state;
-    static const char *const lost[] = {"9 2", "19 2"};
-    static const char *const why[] = {"rank 2 at ", "the --grace is over"};
-    for (size_t i = 0; i < 2; i++) {
-        char before[64];
-        snprintf(before, sizeof(before), "export SPAWN_LOST='%s';", lost[i]);
-        run(
-            &(struct job){
-                .world = 3, .round = 1, .signo = SIGTERM, .rank = -1, .step = 7, .before = before},
-            "--steps=99 --compute-ms=40 --grace=1 --mode=fsdp --checkpoint-every=2 "
-            "--checkpoint-dir=b%zu",
-            i);
-        assert_said("asked to end, and step 7 cannot be saved: ");
-        assert_said(why[i]);
-        assert_said("the checkpoint before stays");
-        assert_said("rank 0 signal 15\nrank 1 signal 15\nrank 2 signal 9\n");
-        char dir[8];
-        snprintf(dir, sizeof(dir), "b%zu", i);
-        assert_int_equal(newest(dir), 6);
-    }
-}
-
-/* ---- recovery in the process ---- */
-
-/* Any one is killed and started again alone; the others stay, and end well. */
-static void test_survivors_go_on_without_ending(void **state) {
-    (void)state;
-    static const char *const hows[] = {"", "--checkpoint-dir=r --checkpoint-every=3",
-                                       "--mode=zero"};
-    for (int rank = 0; rank < 3; rank++) {
-        run(&(struct job){.world = 3,
-                          .round = 1,
-                          .signo = SIGKILL,
-                          .rank = rank,
-                          .step = 5,
-                          .before = "export SPAWN_AGAIN=1;"},
-            "--steps=%d --recover=in-process --compute-ms=20 %s", STEPS, hows[rank]);
-        assert_said("is started again");
-        assert_said("meets its peers again");
-        if (rank < 2)
-            assert_said("from memory of rank ");
-        assert_right();
-        assert_said("rank 0 exit 0\nrank 1 exit 0\nrank 2 exit 0\n");
-        assert_int_equal(shell("rm -rf r"), 0);
-    }
-}
-
-/* Which rank a process was started as. */
-static int rank_of(pid_t pid) {
-    char path[64], name[256];
-    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-    FILE *f = fopen(path, "r");
-    int rank = -1;
-    assert_non_null(f);
-    for (int c = 0; c != EOF;) {
-        size_t n = 0;
-        while ((c = fgetc(f)) != EOF && c != 0)
-            if (n + 1 < sizeof(name))
-                name[n++] = (char)c;
-        name[n] = 0;
-        if (sscanf(name, "RANK=%d", &rank) == 1)
-            break;
-    }
-    fclose(f);
-    return rank;
-}
-
-/* Waits until all three are held at a step; the connection of each rank. */
-static void held(struct breakpoint *b, int fd[3], pid_t pid[3]) {
-    char event[RANKQUAKE_MESSAGE_MAX + 1];
-    for (int i = 0; i < 3; i++) {
-        pid_t who = 0;
-        int one = breakpoint_accept(b, &who), rank = rank_of(who);
-        assert_in_range(rank, 0, 2);
-        fd[rank] = one;
-        pid[rank] = who;
-    }
-    for (int i = 0; i < 3; i++)
-        assert_true(breakpoint_wait(fd[i], "\"armed\":", event));
-}
-
-/* Their parent starts the one that was killed again, alone; the others keep their processes, which
- * their connections show. */
-static void test_a_parent_starts_the_lost_rank_again_alone(void **state) {
-    (void)state;
-    char here[PATH_MAX / 4] = {0}, command[2 * PATH_MAX], events[100];
-    char last[RANKQUAKE_MESSAGE_MAX + 1];
-    struct breakpoint b = {0};
-    pid_t pid[3], again = 0;
-    int fd[3];
-    assert_true(readlink("/proc/self/exe", here, sizeof(here) - 1) > 0);
-    *strrchr(here, '/') = 0;
-    snprintf(events, sizeof(events), "%.80s/events", place);
-    assert_int_equal(breakpoint_open(&b, events, 4), 0);
-    snprintf(command, sizeof(command),
-             "MASTER_PORT=%d RANKQUAKE_EVENTS=%s %s/spawn_train --spawn 3 --recover in-process "
-             "--samples=960 --log-every=1 --width=2 --steps=%d 2>&1",
-             own_port(), events, here, STEPS);
-    FILE *f = popen(command, "r");
-    assert_non_null(f);
-    held(&b, fd, pid);
-    breakpoint_clear(&b);
-    assert_int_equal(kill(pid[1], SIGKILL), 0);
-    breakpoint_go(fd[0]);
-    breakpoint_go(fd[2]);
-    close(fd[1]);
-    fd[1] = breakpoint_accept(&b, &again);
-    assert_int_not_equal(again, pid[1]);
-    for (int i = 0; i < 3; i++) {
-        assert_true(breakpoint_wait(fd[i], "\"kind\":\"step\",\"step\":12", last));
-        close(fd[i]);
-    }
-    output[fread(output, 1, sizeof(output) - 1, f)] = 0;
-    assert_int_equal(pclose(f), 0);
-    breakpoint_close(&b);
-    assert_said("was killed by signal 9; it is started again");
-    assert_right();
 }
 
 static void test_a_rate_for_so_many_workers_grows_with_them(void **state) {
@@ -471,7 +189,87 @@ static void test_a_slow_evaluator_reads_all(void **state) {
     assert_int_equal(shell("test $(ls e/f | grep -c '^step-') = 1"), 0);
 }
 
+/* Begins to evaluate a directory up to a step; returns the process. */
+static pid_t evaluate(const char *dir, int last, FILE **ret) {
+    char here[PATH_MAX / 4] = {0}, command[2 * PATH_MAX], line[64];
+    assert_true(readlink("/proc/self/exe", here, sizeof(here) - 1) > 0);
+    *strrchr(here, '/') = 0;
+    snprintf(command, sizeof(command),
+             "cd %s; echo $$; exec %s/spawn_train evaluate --model-dir=%s --eval-freq=2 "
+             "--max-steps=%d --eval-batch-size=64 --network=LeNet --dataset=fashion-mnist 2>&1",
+             place, here, dir, last);
+    assert_non_null(*ret = popen(command, "r"));
+    assert_non_null(fgets(line, sizeof(line), *ret));
+    return atoi(line);
+}
+
+/* It reads what ranks have saved that hold a part each as what one has that holds all. */
+static void test_an_evaluator_says_the_same_of_parts(void **state) {
+    (void)state;
+    static const char *const hows[] = {"--mode=ddp", "--mode=fsdp --checkpoint-sharded"};
+    char said[2][1024] = {{0}};
+    for (size_t i = 0; i < 2; i++) {
+        char dir[8];
+        FILE *f;
+        snprintf(dir, sizeof(dir), "p%zu", i);
+        run(&(struct job){.world = 2}, "--steps=4 --checkpoint-every=2 --checkpoint-dir=%s %s", dir,
+            hows[i]);
+        evaluate(dir, 4, &f);
+        assert_true(fread(said[i], 1, sizeof(said[i]) - 1, f) > 0);
+        assert_int_equal(pclose(f), 0);
+    }
+    assert_non_null(strstr(said[1], "step 2 loss 2."));
+    assert_non_null(strstr(said[1], "\nstep 4 loss 2."));
+    assert_string_equal(said[0], said[1]);
+}
+
+/* What one held that was killed is not kept, and the next one begins with what is there. */
+static void test_an_evaluator_that_was_killed_is_followed_by_another(void **state) {
+    (void)state;
+    const struct job one = {.world = 1, .round = 1};
+    char line[256];
+    FILE *f;
+    run(&one, "--steps=2 --checkpoint-dir=k");
+    pid_t pid = evaluate("k", 99, &f);
+    assert_non_null(fgets(line, sizeof(line), f));
+    assert_memory_equal(line, "step 2 loss ", 12);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_not_equal(pclose(f), 0);
+    assert_int_equal(shell("touch -d '2 minutes ago' k/evaluator-*.lease"), 0);
+    run(&one, "--steps=8 --checkpoint-every=2 --checkpoint-keep=1 --checkpoint-dir=k");
+    assert_int_equal(shell("test \"$(ls k)\" = step-00000008"), 0);
+    evaluate("k", STEPS, &f);
+    assert_non_null(fgets(line, sizeof(line), f));
+    assert_memory_equal(line, "step 8 loss ", 12);
+    run(&one, "--steps=%d --checkpoint-every=1 --checkpoint-keep=1 --checkpoint-dir=k", STEPS);
+    for (int step = 10; step <= STEPS; step += 2) {
+        assert_non_null(fgets(line, sizeof(line), f));
+        assert_int_equal(atoi(line + strlen("step ")), step);
+    }
+    assert_int_equal(pclose(f), 0);
+}
+
 /* ---- what cannot be done ---- */
+
+/* Exit status 64, and the option by its name. */
+static void test_checkpoints_of_another_training_are_not_gone_on_from(void **state) {
+    (void)state;
+    static const struct {
+        const char *other, *said;
+    } cases[] = {{"--batch-size=48 --shards=12", "trained with --batch-size=96, not 48"},
+                 {"--samples=480", "trained on 960 images, not 480 (--samples, --data-dir)"}};
+    run(&(struct job){.world = 2, .round = 1}, "--steps=4 --checkpoint-dir=o --lr=0.05");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        run(&(struct job){.world = 2, .round = 2}, "--steps=6 --checkpoint-dir=o %s",
+            cases[i].other);
+        assert_said(cases[i].said);
+        assert_said("holds 1 checkpoint and none of them can be used");
+        assert_said("rank 0 exit 64\nrank 1 exit 64\n");
+    }
+    run(&(struct job){.world = 3, .round = 2}, "--steps=6 --mode=zero --checkpoint-dir=o --lr=0.1");
+    assert_said("o/step-00000004 is gone on from with --lr=0.1 and not 0.05: the model will be");
+    assert_said("resumed step 4 ");
+}
 
 static void test_none_that_can_be_used_stops_the_job(void **state) {
     (void)state;
@@ -532,14 +330,13 @@ int main(int argc, char **argv) {
         TEST(parts_of_one_world_are_taken_by_another),
         TEST(parts_lie_on_every_node),
         TEST(ranks_that_share_the_state_keep_it_on_every_node),
+        TEST(an_asynchronous_server_has_copies_on_every_node),
         TEST(epochs_are_a_pace_too),
-        TEST(sigterm_within_a_step_saves_the_one_before),
-        TEST(ranks_that_share_the_state_save_it_together_when_asked),
-        TEST(a_part_that_nobody_has_is_said_when_asked),
-        TEST(survivors_go_on_without_ending),
-        TEST(a_parent_starts_the_lost_rank_again_alone),
         TEST(a_rate_for_so_many_workers_grows_with_them),
         TEST(a_slow_evaluator_reads_all),
+        TEST(an_evaluator_says_the_same_of_parts),
+        TEST(an_evaluator_that_was_killed_is_followed_by_another),
+        TEST(checkpoints_of_another_training_are_not_gone_on_from),
         TEST(none_that_can_be_used_stops_the_job),
         TEST(a_full_disk_ends_the_job_and_the_one_before_stays),
         TEST(a_directory_that_cannot_be_made_is_named),
