@@ -11,16 +11,20 @@ PATH=$(realpath "$dir/bin"):$PATH
 export NO_COLOR=1
 common=(--steps=6 --checkpoint-every=2 --checkpoint-keep=2 --samples=192 --width=2 --log-every=1)
 
-# Asked to end at step 3, and started again: what is saved then is saved in between.
+# Asked to end at step 3, and started again, which is no other word of where the job went on.
 cat >"$dir/desk/asked.sh" <<'END'
+asked=
 coproc job { exec ranktrain "$@"; }
 pid=$job_PID
 while IFS= read -r line <&"${job[0]}"; do
     echo "$line"
-    [[ $line != 'step 3 '* ]] || kill -TERM $pid
+    [[ $line != 'step 3 '* ]] || { kill -TERM $pid && asked=1; }
 done
 wait $pid
-exec ranktrain "$@"
+rc=$?
+[ -n "$asked" ] || exit $rc
+set -o pipefail
+env -u RANKQUAKE_EVENTS ranktrain "$@" | grep -v '^resumed'
 END
 
 read -ra rows <<<"${ROWS-*}"
