@@ -25,23 +25,41 @@ static bool is_module_name(const char *name) {
     return *name;
 }
 
-/* Does not import it, which may take seconds. */
+/* What the script has printed: the last line, as libraries print what they like before. */
+static const char *last_line(char *answer) {
+    size_t n = strlen(answer);
+    while (n > 0 && answer[n - 1] == '\n')
+        answer[--n] = '\0';
+    const char *before = strrchr(answer, '\n');
+    return before ? before + 1 : answer;
+}
+
+/* Does not import it, which may take seconds, but for what it is a part of: why that cannot be
+ * imported is told. */
 static int check(const struct plan *p, const char *python, const char *module, struct err *err) {
-    char script[300], answer[16];
+    char script[400], answer[2048];
     if (!is_module_name(module) || strlen(module) > 100)
         return err_say(err, -ENOENT, "job.needs: \"%s\" is no name of a module", module);
     snprintf(script, sizeof(script),
              "from importlib.util import find_spec\n"
              "try: print('yes' if find_spec('%s') else 'no')\n"
-             "except Exception: print('no')\n",
+             "except ModuleNotFoundError: print('no')\n"
+             "except Exception as e: print('fails', str(e).split(chr(10))[0])\n",
              module);
-    if (interpreter_say(p, python, script, answer, sizeof(answer)) && str_starts(answer, "yes"))
+    const char *said =
+        interpreter_say(p, python, script, answer, sizeof(answer)) ? last_line(answer) : "";
+    if (str_starts(said, "yes"))
         return 0;
+    const char *where = p->rootfs ? " in the root file system of the nodes, " : "",
+               *tree = p->rootfs ? p->rootfs : "";
+    if (str_starts(said, "fails "))
+        return err_say(err, -ENOTSUP,
+                       "job.needs: %s%s%s cannot import %s: %s; a newer version of it may", python,
+                       where, tree, module, said + strlen("fails "));
     return err_say(err, -ENOTSUP,
                    "job.needs: %s%s%s has no module %s; install it there, as in apt install "
-                   "python3-%s",
-                   python, p->rootfs ? " in the root file system of the nodes, " : "",
-                   p->rootfs ? p->rootfs : "", module, module);
+                   "python3-%.*s",
+                   python, where, tree, module, (int)strcspn(module, "."), module);
 }
 
 int needs_check(const struct plan *p, struct err *err) {

@@ -31,6 +31,16 @@ if [ -z "${python-}" ]; then
     exit 77
 fi
 ln -s "$(type -P "$python")" "$dir/bin/python3"
+# A torch that has no FSDP here is told so by the script, before it trains, with a code of its own; the scenario is skipped for it.
+if ! why=$("$python" -c 'import torch.distributed.fsdp' 2>&1); then
+    "$python" scenarios/jobs/pytorch/fsdp.py >"$dir/said" 2>&1
+    if [ $? != 78 ] || ! grep -qF "cannot shard a model here: importing torch.distributed.fsdp ends in \"$(tail -n 1 <<<"${why#*: }" |
+        sed 's/^[A-Za-z]*: //')" "$dir/said"; then
+        echo "fsdp.py: $why"
+        cat "$dir/said"
+        exit 1
+    fi
+fi
 PATH=$dir/bin:$PATH "$rq" run scenarios/pytorch/ddp.yaml --out "$dir/out" >"$dir/said" 2>&1 </dev/null
 rc=$?
 [ $rc = 4 ] && { tail -n 1 "$dir/said"; exit 77; }

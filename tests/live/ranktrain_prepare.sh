@@ -38,19 +38,50 @@ rm -r pictures/train/class2 && mkdir pictures/train/class2
 ranktrain prepare --dataset=folder --from=pictures --to=bad >said 2>&1 && fail 'an empty class is taken'
 says 'class2 has no .jpg'
 
+# As class folders of PNG files, for other programs: the same images, and one set or none of it. They are trained on as they are,
+# and prepared again to the bytes that they were made of.
+ranktrain prepare --dataset=generated --as=folders --samples=96 --to=folders >said 2>&1 || fail 'as folders'
+says 'folders/train, 96 images'
+[ "$(find folders/train folders/val -name '*.png' | wc -l)" = 192 ] && [ "$(ls folders/train)" = "$(printf '%03d\n' {0..9})" ] ||
+    fail "folders: $(ls folders folders/train)"
+ranktrain prepare --dataset=generated --as=folders --samples=96 --to=folders >said 2>&1 && says 'holds it already'
+train folders >said || fail 'on folders'
+says '96 images of 3x32x32'
+ranktrain prepare --dataset=folder --from=folders --to=again --image-size=28 >said 2>&1 || fail 'folders prepared'
+python3 - <<'PY' >said 2>&1 || fail 'other pixels than those of the data set'
+import glob, os, struct, zlib
+paths = sorted(glob.glob('folders/train/*/*.png'))
+packed = open('again/train.images', 'rb').read()
+for k, path in enumerate(paths):
+    png = open(path, 'rb').read()
+    at = png.index(b'IDAT')
+    rows = zlib.decompress(png[at + 4:at + 4 + struct.unpack('>I', png[at - 4:at])[0]])
+    grey = b''.join(rows[r * 29 + 1:r * 29 + 29] for r in range(28))
+    first = 4096 + k * 3 * 784
+    assert packed[first:first + 784 * 3] == grey * 3, path
+PY
+ranktrain prepare --dataset=generated --samples=96 --to=x >said 2>&1
+[ $? = 64 ] && says 'only with --as=folders'
+
 # By URL: files that are not the known ones, a server that stands still until the fetcher is dead, and one that does not.
 mkfifo port stands
+command -v openssl >/dev/null && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout server.key -out server.pem \
+    -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost >said 2>&1
 python3 - <<'PY' >port 2>server &
-import http.server, os, struct, sys
+import http.server, os, ssl, struct, sys, threading
 def idx(n, images):
     return struct.pack('>4I', 0x803, n, 28, 28) + bytes(n * 784) if images else struct.pack('>2I', 0x801, n) + bytes(n)
 class Files(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         body = idx(960 if 'train' in self.path else 96, 'images' in self.path)
-        if not self.path.startswith(('/slow/', '/files/')):
+        if not self.path.startswith(('/slow/', '/files/', '/short/', '/magic/', '/cut/')):
             return self.send_error(404)
+        if self.path.startswith('/magic/') and 'train-images' in self.path:
+            body = b'\0\0\x08\x07' + body[4:]
+        if self.path.startswith('/short/') and 'train-images' in self.path:
+            body = body[:5000]
         self.send_response(200)
-        self.send_header('Content-Length', str(len(body)))
+        self.send_header('Content-Length', str(len(body) + self.path.startswith('/cut/')))
         self.end_headers()
         if self.path.startswith('/slow/') and 't10k-labels' in self.path:
             self.wfile.write(body[:50])
@@ -61,13 +92,41 @@ class Files(http.server.BaseHTTPRequestHandler):
     def log_message(self, *a):
         pass
 s = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Files)
-print(s.server_port, flush=True)
+tls = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Files)
+if os.path.exists('server.pem'):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain('server.pem', 'server.key')
+    tls.socket = context.wrap_socket(tls.socket, server_side=True)
+    threading.Thread(target=tls.serve_forever, daemon=True).start()
+print(s.server_port, tls.server_port, flush=True)
 s.serve_forever()
 PY
 server=$!
 trap 'kill $server' EXIT
-read -r port <port
+read -r port tls_port <port
 url=http://127.0.0.1:$port
+refused() { # refused URL WHAT: with a sentence, and nothing is left of it
+    ranktrain prepare --dataset=mnist --from="$1" --to=refused --no-verify >said 2>&1 && fail "$1 is taken"
+    says "$2"
+    [ -z "$(find refused -name 'train*' -o -name '.prepare.[is]*')" ] || fail "$1 left: $(files refused)"
+}
+refused "$url/magic" 'train-images-idx3-ubyte.*at byte 0'
+refused "$url/short" 'train-images-idx3-ubyte.*cut short'
+refused "$url/cut" '/cut/train-images-idx3-ubyte.gz: '
+refused "http://127.0.0.1:1" '127.0.0.1:1.*refused'
+if [ -e server.pem ]; then # a server that nobody whom the system trusts has signed
+    tls=https://localhost:$tls_port/files
+    refused "$tls" 'name who signs the server.s certificate by --cacert=FILE'
+    refused "https://127.0.0.1:$tls_port/files" "https://127.0.0.1:$tls_port/files/train-images-idx3-ubyte.gz: "
+    CURL_CA_BUNDLE=server.key refused "$tls" 'certificates in PEM'
+    CURL_CA_BUNDLE=server.pem refused "https://127.0.0.1:$tls_port/files" "127.0.0.1"
+    for by in CURL_CA_BUNDLE=server.pem CURL_CA_BUNDLE=; do
+        env "$by" ranktrain prepare --dataset=mnist --from="$tls" --to="tls-$by" --no-verify $([ "$by" = CURL_CA_BUNDLE= ] && echo --cacert=server.pem) \
+            >said 2>&1 || fail "https, $by"
+        says "fetched $tls/t10k-labels-idx1-ubyte.gz, 104 bytes"
+        says 'train.images, 960 images'
+    done
+fi
 ranktrain prepare --dataset=mnist --from="$url/files" --to=mnist >said 2>&1 && fail 'unknown files are taken'
 says 'is not the known file: its SHA-256, unpacked, is'
 [ "$(files mnist)" = '.prepare.lock ' ] || fail "left: $(files mnist)"

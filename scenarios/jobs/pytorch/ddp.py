@@ -91,10 +91,13 @@ class Trainer:
             loss = self.train_epoch()
             self.epoch += 1
             if dist.get_rank() == 0:
-                print(f"epoch {self.epoch}/{self.arguments.epochs} step {self.step} loss {loss:.4f}")
+                print(f"epoch {self.epoch}/{self.arguments.epochs} step {self.step} loss {loss:.4f}", flush=True)
             self.save()
         if self.events:
-            self.events.done(rankquake.digest(self.model.module.state_dict()))
+            weights = rankquake.digest(self.model.module.state_dict())
+            self.events.done(weights)
+            if dist.get_rank() == 0:
+                print(f"model {weights}")
 
 
 def main():

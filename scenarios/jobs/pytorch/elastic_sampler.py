@@ -100,11 +100,14 @@ def train(arguments, device):
                         weights=weights)
         if step % arguments.every == 0 and rank == 0:
             path = save(arguments.checkpoints, step, model, optimizer, sampler)
-            print(f"step {step}/{arguments.steps} epoch {sampler.epoch} loss {loss.item():.4f}")
+            print(f"step {step}/{arguments.steps} epoch {sampler.epoch} loss {loss.item():.4f}", flush=True)
             if events:
                 events.checkpoint_commit(step, path)
     if events:
-        events.done(rankquake.digest(model.state_dict()))
+        weights = rankquake.digest(model.state_dict())
+        events.done(weights)
+        if rank == 0:
+            print(f"model {weights}")
 
 
 def main():

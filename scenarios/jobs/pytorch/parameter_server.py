@@ -114,12 +114,15 @@ class Run:
                 self.events.step(self.step, loss=loss, samples=self.arguments.batch_size if self.rank else 0)
             if self.rank == 0 and self.step % self.arguments.eval_freq == 0:
                 self.save()
-                print(f"step {self.step}/{self.arguments.max_steps} loss {loss:.4f}")
+                print(f"step {self.step}/{self.arguments.max_steps} loss {loss:.4f}", flush=True)
         final = flat(self.parameters)
         dist.broadcast(final, src=0)  # the workers end with the model, too
         put(self.parameters, final)
         if self.events:
-            self.events.done(rankquake.digest(self.model.state_dict()))
+            weights = rankquake.digest(self.model.state_dict())
+            self.events.done(weights)
+            if self.rank == 0:
+                print(f"model {weights}")
 
 
 def models(directory):

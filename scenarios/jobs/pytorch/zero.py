@@ -76,9 +76,12 @@ class Run:
             if self.step % self.arguments.every == 0:
                 self.save()
                 if dist.get_rank() == 0:
-                    print(f"step {self.step}/{self.arguments.steps} loss {loss.item():.4f}")
+                    print(f"step {self.step}/{self.arguments.steps} loss {loss.item():.4f}", flush=True)
         if self.events:
-            self.events.done(rankquake.digest(self.model.module.state_dict()))
+            weights = rankquake.digest(self.model.module.state_dict())
+            self.events.done(weights)
+            if dist.get_rank() == 0:
+                print(f"model {weights}")
 
 
 def main():

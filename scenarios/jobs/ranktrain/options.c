@@ -74,6 +74,9 @@ static const struct options_option table[] = {
      AT(ps_async), 0, 0},
     {"backup-workers", "N", "of --ps-async: go on without the last N gradients of a step", WHOLE,
      AT(backup_workers), 0, SHARDS_MAX},
+    {"num-aggregate", "N",
+     "of --mode=ps: gradients of a step that are waited for, the others are backups; 0: all", WHOLE,
+     AT(num_aggregate), 0, SHARDS_MAX},
     {"device-memory", "BYTES", "a device has no more than that; 0: as much as there is", WHOLE,
      AT(device_memory), 0, 1e15},
     {"spawn", "N", "start N ranks on this machine, which meet at localhost:29500", WHOLE, AT(spawn),
@@ -335,8 +338,25 @@ static int read_environment(struct ranktrain_options *o, struct err *err) {
     return 0;
 }
 
+/* How many gradients are enough, as other parameter servers put it: who waits for fewer than there
+ * are workers is asynchronous, with the rest of them as backups. */
+static int take_aggregate(struct ranktrain_options *o, struct err *err) {
+    int workers = o->world - 1;
+    if (!o->num_aggregate || o->backup_workers)
+        return !o->num_aggregate ? 0
+                                 : err_say(err, -EINVAL,
+                                           "--num-aggregate and --backup-workers say the same: "
+                                           "leave one out");
+    if (o->num_aggregate > workers)
+        return err_say(err, -EINVAL, "--num-aggregate=%lld: there are %d workers",
+                       (long long)o->num_aggregate, workers);
+    o->backup_workers = workers - o->num_aggregate;
+    o->ps_async = o->ps_async || o->backup_workers > 0;
+    return 0;
+}
+
 /* What the mode says of the world and of other options. */
-static int check_mode(const struct ranktrain_options *o, struct err *err) {
+static int check_mode(struct ranktrain_options *o, struct err *err) {
     const struct mode *m = mode_find(o->mode, err);
     if (m->alone && o->world > 1)
         return err_say(err, -EINVAL,
@@ -353,9 +373,11 @@ static int check_mode(const struct ranktrain_options *o, struct err *err) {
         return err_say(err, -EINVAL,
                        "--mode=%s is one process and loses no peer: leave out --recover=in-process",
                        m->name);
-    if (o->ps_async && !m->serves)
-        return err_say(err, -EINVAL, "--ps-async: only with --mode=ps");
-    return m->check ? m->check(o, err) : 0;
+    if ((o->ps_async || o->num_aggregate) && !m->serves)
+        return err_say(err, -EINVAL, "--%s: only with --mode=ps",
+                       o->ps_async ? "ps-async" : "num-aggregate");
+    int r = take_aggregate(o, err);
+    return r == 0 && m->check ? m->check(o, err) : r;
 }
 
 static bool is_one_of(const char *value, const char *const *names) {

@@ -38,6 +38,7 @@ struct ranktrain_options {
     const char *mode;           /* of mode/mode.h */
     int64_t devices;            /* of dp */
     int64_t backup_workers;     /* of ps: so many are not waited for */
+    int64_t num_aggregate;      /* of ps: so many are waited for; 0: as backup_workers says */
     int64_t device_memory;      /* bytes that a device has; 0: no limit */
     int64_t batch_size, shards; /* samples of a step, and into how many parts they are cut */
     int64_t width;              /* channels of the network's first stage; 0: its own */

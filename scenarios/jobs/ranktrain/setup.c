@@ -19,26 +19,53 @@ static void tell_data(const struct trainer *t) {
            d->shape.channels, d->shape.side, d->shape.side);
     if (d->parts > 1)
         printf(", part %u of %u", d->part, d->parts);
+    if (d->pictures)
+        printf(", decoded by %lld loaders of each rank", (long long)t->o->loaders);
     printf("\n");
+}
+
+/* Where the data is split each part is for as many ranks as any other, one node after another, as
+ * the shards are: so an epoch has all of it once. Who is alone is trained on the part that it has. */
+static int check_part(struct trainer *t, struct err *err) {
+    const struct ranktrain_options *o = t->o;
+    const struct images *d = &t->data.train;
+    int serves = t->mode->serves, world = o->world - serves, rank = o->rank - serves;
+    t->parts = world > 1 && d->parts > 1 ? d->parts : 1;
+    if (t->parts == 1)
+        return 0;
+    if ((uint32_t)world % d->parts || (uint32_t)o->shards % d->parts)
+        return err_say(err, -EINVAL,
+                       "%s is part %u of %u: %d workers and %lld shards cannot be divided by %u",
+                       d->path, d->part, d->parts, world, (long long)o->shards, d->parts);
+    uint32_t due = rank < 0 ? d->part : (uint32_t)rank / ((uint32_t)world / d->parts);
+    if (due == d->part)
+        return 0;
+    return err_say(err, -EINVAL,
+                   "%s is part %u of %u, and rank %d of %d is due part %u: prepare it on each node "
+                   "by --split=node",
+                   d->path, d->part, d->parts, o->rank, o->world, due);
 }
 
 static int open_data(struct trainer *t, struct err *err) {
     const struct ranktrain_options *o = t->o;
     const struct dataset_kind *k = dataset_find(o->dataset, err);
-    int r = k ? dataset_open(k, o->data_dir, (int)o->image_size, DATASET_TRAIN | DATASET_TEST,
-                             &t->data, err)
-              : -EINVAL;
+    int sets = DATASET_TRAIN | DATASET_TEST | (o->loaders ? DATASET_UNPACKED : 0);
+    int r = k ? dataset_open(k, o->data_dir, (int)o->image_size, sets, &t->data, err) : -EINVAL;
     if (r < 0)
         return r;
     if (t->data.train.parts > 1) /* as many as the smallest part has */
         t->data.train.count = t->data.train.whole / t->data.train.parts;
     if (o->samples && (uint32_t)o->samples < t->data.train.count)
         t->data.train.count = (uint32_t)o->samples;
-    if (t->data.train.count < o->batch_size)
+    r = check_part(t, err);
+    if (r < 0)
+        return r;
+    if (t->data.train.count < o->batch_size / t->parts)
         return err_say(err, -EINVAL, "%s holds %u images: a step takes %lld (--batch-size)",
-                       t->data.train.path, t->data.train.count, (long long)o->batch_size);
+                       t->data.train.path, t->data.train.count,
+                       (long long)(o->batch_size / t->parts));
     sampler_init(&t->sampler, (uint64_t)o->seed, t->data.train.count, (uint32_t)o->batch_size,
-                 o->drop_last);
+                 t->parts, o->drop_last);
     t->read = mem_array(uint64_t, (size_t)o->batch_size);
     t->last_step =
         o->steps ? (uint64_t)o->steps : sampler_last_step(&t->sampler, (uint64_t)o->epochs);
@@ -59,6 +86,7 @@ static int start_loaders(struct trainer *t, struct err *err) {
     const struct loaders_job job = {.images = &t->data.train,
                                     .seed = (uint64_t)t->o->seed,
                                     .batch = (uint32_t)t->o->batch_size,
+                                    .parts = t->parts,
                                     .drop_last = t->o->drop_last,
                                     .places = places,
                                     .places_n = n,

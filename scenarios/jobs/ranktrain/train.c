@@ -25,7 +25,8 @@ static void tell_epoch(struct trainer *t, uint64_t epoch) {
                 epoch)
                 ids[n++] = t->read[(uint32_t)s * batch + i];
     if (n)
-        rankquake_samples(&t->q, t->state.step, epoch, sampler_epoch_size(&t->sampler), ids, n);
+        rankquake_samples(&t->q, t->state.step, epoch, sampler_epoch_size(&t->sampler) * t->parts,
+                          ids, n);
 }
 
 /* What the scenario asks for besides costs time: it is told only then. */

@@ -33,6 +33,7 @@ struct trainer {
 
     struct dataset data;
     struct sampler sampler;
+    uint32_t parts;          /* that the data is split into, one for each rank; 1: it is not */
     struct loaders *loaders; /* NULL: none */
     struct model *model;
     struct optimizer optimizer;

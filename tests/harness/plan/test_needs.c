@@ -18,8 +18,10 @@ static char dir[] = "/tmp/needs_XXXXXX", python[64];
 /* An interpreter that has one module: it looks for its name in the script it is given. */
 static int set_up(void **state) {
     (void)state;
-    static const char fake[] = "#!/bin/sh\n"
-                               "case $2 in *\"'made_up'\"*) echo yes ;; *) echo no ;; esac\n";
+    static const char fake[] =
+        "#!/bin/sh\n"
+        "case $2 in *\"'made_up'\"*) echo; echo a library speaks; echo yes ;;\n"
+        "*\"'torn.part'\"*) echo fails it is torn ;; *) echo no ;; esac\n";
     if (!mkdtemp(dir))
         return -1;
     snprintf(python, sizeof(python), "%s/python3", dir);
@@ -50,6 +52,14 @@ static void test_a_module_that_the_jobs_python_lacks_is_named(void **state) {
     assert_int_equal(needs(run, NULL, "torch", &err), -ENOTSUP);
     assert_non_null(strstr(err.msg, "job.needs: /tmp/needs_"));
     assert_non_null(strstr(err.msg, "has no module torch; install it there"));
+}
+
+static void test_a_module_that_cannot_be_imported_is_told_with_the_reason(void **state) {
+    (void)state;
+    struct err err = {0};
+    const char *const run[] = {python, NULL};
+    assert_int_equal(needs(run, NULL, "torn.part", &err), -ENOTSUP);
+    assert_non_null(strstr(err.msg, "cannot import torn.part: it is torn; a newer version"));
 }
 
 static void test_the_launchers_python_is_asked_when_it_names_one(void **state) {
@@ -86,6 +96,7 @@ static void test_an_interpreter_that_cannot_be_started_has_nothing(void **state)
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_module_that_the_jobs_python_lacks_is_named),
+        cmocka_unit_test(test_a_module_that_cannot_be_imported_is_told_with_the_reason),
         cmocka_unit_test(test_the_launchers_python_is_asked_when_it_names_one),
         cmocka_unit_test(test_a_program_that_is_no_python_needs_none),
         cmocka_unit_test(test_what_is_no_name_of_a_module_is_refused),

@@ -132,10 +132,20 @@ static int open_prepared(const char *dir, bool test, struct images *ret, struct 
     return r < 0 ? r : 1;
 }
 
+static int open_pictures(const struct dataset_kind *k, const struct dataset_place *at,
+                         struct images *ret, struct err *err) {
+    struct images_shape shape = k->shape;
+    shape.side = at->side;
+    int r = k->classes(at, &shape, err);
+    return r == 0 ? k->pictures(at, &shape, ret, err) : r;
+}
+
 static int open_set(const struct dataset_kind *k, const struct dataset_place *at, bool test,
-                    struct images *ret, struct err *err) {
+                    bool unpacked, struct images *ret, struct err *err) {
     const struct dataset_making m = {.kind = k, .at = *at, .test = test};
     int r = *at->dir ? open_prepared(at->dir, test, ret, err) : 0;
+    if (r == 0 && unpacked && k->pictures)
+        return open_pictures(k, at, ret, err);
     if (r == 0)
         r = open_cached(&m, ret, err);
     return r < 0 ? r : 0;
@@ -145,10 +155,10 @@ static int open_sets(const struct dataset_kind *k, const struct dataset_place *a
                      struct dataset *d, struct err *err) {
     int r = 0;
     if (sets & DATASET_TRAIN)
-        r = open_set(k, at, false, &d->train, err);
+        r = open_set(k, at, false, sets & DATASET_UNPACKED, &d->train, err);
     if (r == 0 && (sets & DATASET_TEST))
-        r = open_set(k, at, true, &d->test, err);
-    if (r == 0 && sets == (DATASET_TRAIN | DATASET_TEST) &&
+        r = open_set(k, at, true, false, &d->test, err);
+    if (r == 0 && (sets & DATASET_TRAIN) && (sets & DATASET_TEST) &&
         (d->train.bytes != d->test.bytes || d->train.shape.classes != d->test.shape.classes))
         r = err_say(err, -EBADMSG,
                     "%s: its training images are %dx%dx%d of %d classes, its test images %dx%dx%d "

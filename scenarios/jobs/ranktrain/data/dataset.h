@@ -19,7 +19,9 @@ struct dataset {
     struct images train, test;
 };
 
-enum { DATASET_TRAIN = 1, DATASET_TEST = 2 };
+/* DATASET_UNPACKED: training images in files of their own need not be packed, as loaders decode
+ * them. */
+enum { DATASET_TRAIN = 1, DATASET_TEST = 2, DATASET_UNPACKED = 4 };
 
 /* By its name; NULL and a sentence that lists them. */
 const struct dataset_kind *dataset_find(const char *name, struct err *err);

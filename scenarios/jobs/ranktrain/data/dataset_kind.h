@@ -36,6 +36,10 @@ struct dataset_kind {
     /* NULL, or finds out the classes: writes shape->classes. */
     int (*classes)(const struct dataset_place *at, struct images_shape *shape, struct err *err);
 
+    /* NULL, or finds the training images as files that are decoded one by one. */
+    int (*pictures)(const struct dataset_place *at, const struct images_shape *shape,
+                    struct images *ret, struct err *err);
+
     /* What is fetched: names below the URL, and what they hash to; those packed by gzip unpacked,
      * but for archives (.tar.gz). */
     struct dataset_file files[DATASET_SUMS + 1];

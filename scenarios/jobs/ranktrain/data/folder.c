@@ -2,6 +2,7 @@
  * val/CLASS/FILE (or test/). Classes are numbered in the order of their names. */
 #include "scenarios/jobs/ranktrain/data/dataset_kind.h"
 #include "scenarios/jobs/ranktrain/data/photo.h"
+#include "scenarios/jobs/ranktrain/data/pictures.h"
 
 #include "base/mem.h"
 #include "base/sys/file.h"
@@ -142,6 +143,22 @@ static int classes(const struct dataset_place *at, struct images_shape *shape, s
     return r;
 }
 
+static int pictures(const struct dataset_place *at, const struct images_shape *shape,
+                    struct images *ret, struct err *err) {
+    TEXTS_FINI struct texts files = {0}, folders = {0};
+    int r = class_folders(at->dir, &folders, err);
+    if (r == 0)
+        r = list(at, false, &files, err);
+    if (r < 0)
+        return r;
+    uint8_t *labels = mem_alloc(files.n, 1);
+    for (size_t i = 0; i < files.n; i++)
+        labels[i] = (uint8_t)class_of(files.v[i], &folders);
+    r = pictures_open(&files, labels, shape, at->dir, ret, err);
+    free(labels);
+    return r;
+}
+
 const struct dataset_kind dataset_folder = {
     .name = "folder",
     .summary = "JPEG and PNG files in train/CLASS/ and val/CLASS/, as of ImageNet",
@@ -152,4 +169,5 @@ const struct dataset_kind dataset_folder = {
     .list = list,
     .pack = pack,
     .classes = classes,
+    .pictures = pictures,
 };

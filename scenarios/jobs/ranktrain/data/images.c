@@ -1,5 +1,6 @@
 #include "scenarios/jobs/ranktrain/data/images.h"
 #include "scenarios/jobs/ranktrain/data/loaders.h"
+#include "scenarios/jobs/ranktrain/data/pictures.h"
 
 #include "base/mem.h"
 
@@ -116,6 +117,7 @@ int images_open(int fd, const char *path, struct images *ret, struct err *err) {
 void images_close(struct images *d) {
     if (d->map)
         munmap(d->map, d->map_bytes);
+    pictures_free(d->pictures);
     free((void *)(uintptr_t)d->path);
     *d = (struct images){0};
 }
@@ -136,8 +138,8 @@ static uint32_t checksum(const struct images *d, uint32_t i) {
 
 const uint8_t *images_read(const struct images *d, uint32_t i, struct err *err) {
     const uint8_t *p = d->ahead ? loaders_find(d->ahead, i) : NULL;
-    if (p)
-        return p;
+    if (p || d->pictures)
+        return p ? p : pictures_read(d->pictures, i, err);
     p = d->pixels + i * d->bytes;
     if (!d->checksums || crc_of(p, d->bytes) == checksum(d, i))
         return p;

@@ -20,6 +20,7 @@ enum {
 };
 
 struct loaders;
+struct pictures;
 
 struct images_shape {
     int channels, side, classes;
@@ -46,6 +47,7 @@ struct images {
     const uint8_t *checksums;       /* 32 bits each; NULL: there are none */
     const char *path;               /* for messages */
     const struct loaders *ahead;    /* who has read images already; NULL: nobody */
+    struct pictures *pictures;      /* decoded when they are read; NULL: they lie in pixels */
     void *map;
     size_t map_bytes;
 };

@@ -73,7 +73,8 @@ static void load(struct loaders *l, uint64_t step) {
 /* Until the rank hangs up. */
 static _Noreturn void serve(struct loaders *l, int ask_fd, int told_fd) {
     uint64_t step;
-    sampler_init(&l->sampler, l->job.seed, l->job.images->count, l->job.batch, l->job.drop_last);
+    sampler_init(&l->sampler, l->job.seed, l->job.images->count, l->job.batch, l->job.parts,
+                 l->job.drop_last);
     while (read(ask_fd, &step, sizeof(step)) == (ssize_t)sizeof(step)) {
         load(l, step);
         if (write(told_fd, &step, sizeof(step)) != (ssize_t)sizeof(step))

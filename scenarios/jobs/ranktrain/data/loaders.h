@@ -18,6 +18,7 @@ struct loaders_job {
     const struct images *images;
     uint64_t seed;
     uint32_t batch; /* samples of a step */
+    uint32_t parts; /* of the data, of which each rank has one; 1: all have all of it */
     bool drop_last;
     const uint32_t *places; /* which of a step are this rank's */
     uint32_t places_n;

@@ -7,13 +7,14 @@
 #include <stdlib.h>
 
 void sampler_init(struct sampler *s, uint64_t seed, uint32_t samples, uint32_t batch,
-                  bool drop_last) {
-    assert(batch > 0 && samples >= batch);
+                  uint32_t parts, bool drop_last) {
+    assert(batch > 0 && batch % parts == 0 && samples >= batch / parts);
     *s = (struct sampler){
         .order = mem_array(uint32_t, samples),
         .taken = mem_array(uint32_t, batch),
         .samples = samples,
         .batch = batch,
+        .block = batch / parts,
         .drop_last = drop_last,
         .seed = seed,
         .epoch = UINT64_MAX,
@@ -27,20 +28,20 @@ void sampler_fini(struct sampler *s) {
 }
 
 uint64_t sampler_steps_per_epoch(const struct sampler *s) {
-    return s->samples / s->batch;
+    return s->samples / s->block;
 }
 
 uint64_t sampler_epoch_size(const struct sampler *s) {
-    return s->drop_last ? sampler_steps_per_epoch(s) * s->batch : s->samples;
+    return s->drop_last ? sampler_steps_per_epoch(s) * s->block : s->samples;
 }
 
 uint64_t sampler_last_step(const struct sampler *s, uint64_t epochs) {
-    return (epochs * sampler_epoch_size(s) + s->batch - 1) / s->batch;
+    return (epochs * sampler_epoch_size(s) + s->block - 1) / s->block;
 }
 
 /* In the orders of all epochs one after another. */
 static uint64_t place_of(const struct sampler *s, uint64_t step, uint32_t i) {
-    return (step - 1) * s->batch + i;
+    return (step - 1) * s->block + i % s->block;
 }
 
 uint64_t sampler_epoch_of(const struct sampler *s, uint64_t step, uint32_t i) {

@@ -12,6 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#define NOT_TRUSTED "; name who signs the server's certificate by --cacert=FILE (or CURL_CA_BUNDLE)"
+#define BAD_CACERT  "; --cacert (or CURL_CA_BUNDLE) is a file of certificates in PEM"
+
 enum { FILE_MAX = 1 << 30, SILENCE_MS = 30000, CONNECT_MS = 15000, CHUNK = 1 << 16 };
 
 static bool is_archive(const char *name) {
@@ -54,16 +57,20 @@ static int verify(const struct dataset_file *f, const char *path, struct err *er
     return r;
 }
 
-static int fetch_one(const char *url, const char *name, const char *path, struct err *err) {
+static int fetch_one(const char *url, const char *name, const char *path, const char *cacert,
+                     struct err *err) {
     BUF_FINI struct buf body = {0}, whole = {0};
     buf_printf(&whole, "%s%s%s", url, str_ends(url, "/") ? "" : "/", name);
-    const struct http_question q = {.way = {.https = strncmp(url, "https:", strlen("https:")) == 0},
-                                    .request = {.method = "GET",
-                                                .url = buf_str(&whole),
-                                                .agent = "ranktrain/" RANKQUAKE_VERSION,
-                                                .timeout_ms = CONNECT_MS},
-                                    .silence_ms = SILENCE_MS,
-                                    .bytes_max = FILE_MAX};
+    const struct http_question q = {
+        .way = {.https = strncmp(url, "https:", strlen("https:")) == 0,
+                .cacert = cacert && *cacert ? cacert : NULL,
+                .advice = {[HTTP_NOT_TRUSTED] = NOT_TRUSTED, [HTTP_BAD_CACERT] = BAD_CACERT}},
+        .request = {.method = "GET",
+                    .url = buf_str(&whole),
+                    .agent = "ranktrain/" RANKQUAKE_VERSION,
+                    .timeout_ms = CONNECT_MS},
+        .silence_ms = SILENCE_MS,
+        .bytes_max = FILE_MAX};
     int r = http_ask(&q, &body, err);
     if (r < 0)
         return err_wrap(err, "%s: ", buf_str(&whole));
@@ -71,14 +78,14 @@ static int fetch_one(const char *url, const char *name, const char *path, struct
     return file_write(path, body.data, body.len, err);
 }
 
-int fetch_files(const struct dataset_kind *k, const char *url, const char *dir, bool unverified,
-                struct err *err) {
+int fetch_files(const struct dataset_kind *k, const char *url, const char *dir,
+                const struct fetch_way *way, struct err *err) {
     int r = 0;
     for (const struct dataset_file *f = k->files; f->name && r == 0; f++) {
         char path[PATH_MAX];
         snprintf(path, sizeof(path), "%s/%s", dir, f->name);
-        r = fetch_one(url, f->name, path, err);
-        if (r == 0 && !unverified)
+        r = fetch_one(url, f->name, path, way->cacert, err);
+        if (r == 0 && !way->unverified)
             r = verify(f, path, err);
         if (r == 0 && is_archive(f->name))
             r = archive_unpack(path, dir, err);

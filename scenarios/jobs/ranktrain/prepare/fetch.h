@@ -5,10 +5,17 @@
 
 #include "base/err.h"
 
+struct fetch_way {
+    const char
+        *cacert;     /* of https: a file, PEM, who signs the server's certificate; NULL or "": the
+                           system's */
+    bool unverified; /* the files need not be the known ones */
+};
+
 /* From below a URL into a directory; archives are unpacked there. -EBADMSG: a file is not the known
- * one. unverified: it need not be. */
-int fetch_files(const struct dataset_kind *k, const char *url, const char *dir, bool unverified,
-                struct err *err);
+ * one. */
+int fetch_files(const struct dataset_kind *k, const char *url, const char *dir,
+                const struct fetch_way *way, struct err *err);
 
 /* Those that lie in a directory already. Files that are not there are no error. *ret_known: how many
  * there are and are the known ones. */

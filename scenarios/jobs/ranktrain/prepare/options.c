@@ -19,6 +19,11 @@ static const struct {
     {"split", "K/N|node",
      "only every Nth image, from number K on (from 0); node: as GROUP_RANK and "
      "GROUP_WORLD_SIZE say"},
+    {"as", "images|folders",
+     "images: as ranktrain maps them, unless said; folders: train/CLASS/ and val/CLASS/ with a PNG "
+     "for each image"},
+    {"samples", "N", "of folders: the first N images of each set; all unless said"},
+    {"cacert", "FILE", "https: who signs the server's certificate; $CURL_CA_BUNDLE unless said"},
     {"no-verify", NULL, "take other files than those whose SHA-256 is known"},
     {"help", NULL, "print this"},
 };
@@ -69,8 +74,15 @@ static int take_split(const char *value, struct prepare *p, struct err *err) {
     return r;
 }
 
+static int take_form(const char *value, struct prepare *p, struct err *err) {
+    p->folders = strcmp(value, "folders") == 0;
+    if (p->folders || strcmp(value, "images") == 0)
+        return 0;
+    return err_say(err, -EINVAL, "--as=%s: expected images or folders", value);
+}
+
 static int take_value(const char *name, const char *value, struct prepare *p, struct err *err) {
-    long side = 0;
+    long side = 0, samples = 0;
     if (strcmp(name, "dataset") == 0)
         p->dataset = value;
     else if (strcmp(name, "from") == 0)
@@ -79,9 +91,18 @@ static int take_value(const char *name, const char *value, struct prepare *p, st
         p->to = value;
     else if (strcmp(name, "split") == 0)
         return take_split(value, p, err);
-    else if (whole("--image-size", value, 8, 1024, &side, err) < 0)
+    else if (strcmp(name, "as") == 0)
+        return take_form(value, p, err);
+    else if (strcmp(name, "cacert") == 0)
+        p->cacert = value;
+    else if (strcmp(name, "samples") == 0 &&
+             whole("--samples", value, 1, 1 << 30, &samples, err) < 0)
+        return -EINVAL;
+    else if (strcmp(name, "image-size") == 0 &&
+             whole("--image-size", value, 8, 1024, &side, err) < 0)
         return -EINVAL;
     p->side = side ? (int)side : p->side;
+    p->samples = samples ? (uint32_t)samples : p->samples;
     return 0;
 }
 
@@ -120,7 +141,7 @@ static int take(int argc, char **argv, int *i, struct prepare *p, struct err *er
 }
 
 int prepare_parse(int argc, char **argv, struct prepare *ret, struct err *err) {
-    struct prepare p = {.dataset = "fashion-mnist", .parts = 1};
+    struct prepare p = {.dataset = "fashion-mnist", .cacert = getenv("CURL_CA_BUNDLE"), .parts = 1};
     for (int i = 1; i < argc; i++) {
         int r = take(argc, argv, &i, &p, err);
         if (r < 0)
@@ -130,6 +151,12 @@ int prepare_parse(int argc, char **argv, struct prepare *ret, struct err *err) {
         return -EINVAL;
     if (!p.help && !p.to)
         return err_say(err, -EINVAL, "--to=DIR is needed: where it goes");
+    if (p.samples && !p.folders)
+        return err_say(
+            err, -EINVAL,
+            "--samples=%u: only with --as=folders; ranktrain --samples takes the first of "
+            "what is prepared",
+            p.samples);
     *ret = p;
     return 0;
 }

@@ -2,6 +2,7 @@
 #include "scenarios/jobs/ranktrain/data/dataset.h"
 #include "scenarios/jobs/ranktrain/data/dataset_kind.h"
 #include "scenarios/jobs/ranktrain/prepare/fetch.h"
+#include "scenarios/jobs/ranktrain/data/folders.h"
 
 #include "base/sys/file.h"
 
@@ -17,6 +18,7 @@
 #define LOCK    ".prepare.lock"
 #define SOURCES ".prepare.sources"
 #define PART    ".prepare.images"
+#define FOLDERS ".prepare.folders"
 
 struct work {
     const struct prepare *p;
@@ -30,10 +32,18 @@ static bool is_url(const char *s) {
            strncmp(s, "https://", strlen("https://")) == 0;
 }
 
-/* Whether both sets are there, whole, and of the part and size that are asked for. */
+/* What the set is called there as class folders. */
+static const char *folder_of(bool test) {
+    return test ? "val" : "train";
+}
+
+/* Whether both sets are there, whole, and of the part and size that are asked for. Of class folders
+ * train comes last. */
 static bool is_done(const struct work *w) {
     struct dataset d;
     struct err ignored;
+    if (w->p->folders)
+        return faccessat(w->dir, folder_of(false), F_OK, 0) == 0;
     for (int test = 0; test < 2; test++)
         if (faccessat(w->dir, DATASET_FILE(test), F_OK, 0) < 0)
             return false;
@@ -52,7 +62,9 @@ static int clear(const struct work *w, struct err *err) {
     snprintf(path, sizeof(path), "%s/" SOURCES, w->p->to);
     if (unlinkat(w->dir, PART, 0) < 0 && errno != ENOENT)
         return err_set(err, -errno, "%s/" PART, w->p->to);
-    return file_remove_tree(path, err);
+    int r = file_remove_tree(path, err);
+    snprintf(path, sizeof(path), "%s/" FOLDERS, w->p->to);
+    return r == 0 ? file_remove_tree(path, err) : r;
 }
 
 /* Sets w->at.dir, to a directory in which the files are. */
@@ -76,19 +88,40 @@ static int find_sources(struct work *w, char sources[PATH_MAX], struct err *err)
     snprintf(sources, PATH_MAX, "%s/" SOURCES, p->to);
     w->at.dir = sources;
     r = file_make_dirs(sources, 0755, err);
-    return r == 0 ? fetch_files(w->kind, from, sources, p->unverified, err) : r;
+    const struct fetch_way way = {.cacert = p->cacert, .unverified = p->unverified};
+    return r == 0 ? fetch_files(w->kind, from, sources, &way, err) : r;
+}
+
+/* What has been packed, as class folders, which appear with all that is in them. */
+static int unfold(const struct work *w, int packed, bool test, struct err *err) {
+    char folder[PATH_MAX];
+    struct images d;
+    uint32_t count = 0;
+    snprintf(folder, sizeof(folder), "%s/" FOLDERS, w->p->to);
+    int r = images_open(packed, PART, &d, err);
+    if (r < 0)
+        return r;
+    r = folders_write(folder, &d, w->p->samples, &count, err);
+    images_close(&d);
+    if (r == 0 && (renameat(w->dir, FOLDERS, w->dir, folder_of(test)) < 0 || fsync(w->dir) < 0))
+        r = err_set(err, -errno, "%s/%s", w->p->to, folder_of(test));
+    if (r == 0)
+        printf("%s/%s, %u images\n", w->p->to, folder_of(test), count);
+    return r;
 }
 
 /* The test set is the same for all parts. */
 static int write_set(const struct work *w, bool test, struct err *err) {
     uint32_t count = 0, part = test ? 0 : w->p->part, parts = test ? 1 : w->p->parts;
     FILE_CLOSE int fd =
-        openat(w->dir, PART, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+        openat(w->dir, PART, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return err_set(err, -errno, "%s/" PART, w->p->to);
     int r = dataset_pack(w->kind, &w->at, test, part, parts, fd, &count, err);
     if (r < 0)
         return r;
+    if (w->p->folders)
+        return unfold(w, fd, test, err);
     if (fsync(fd) < 0 || renameat(w->dir, PART, w->dir, DATASET_FILE(test)) < 0 ||
         fsync(w->dir) < 0)
         return err_set(err, -errno, "%s/%s", w->p->to, DATASET_FILE(test));

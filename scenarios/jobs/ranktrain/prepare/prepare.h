@@ -15,7 +15,10 @@ struct prepare {
     const char *to;   /* a directory, made if need be */
     int side;         /* of images that have no common size; 0: 32 */
     uint32_t part, parts;
-    bool unverified; /* other files than the known ones are wanted */
+    const char *cacert; /* of https: a file; NULL or "": the system's */
+    bool folders;       /* as class folders of PNG files, for other programs */
+    uint32_t samples;   /* of folders: the first of each set; 0: all */
+    bool unverified;    /* other files than the known ones are wanted */
     bool help;
 };
 

@@ -89,6 +89,23 @@ static void test_other_programs_names_mean_the_same(void **state) {
     assert_string_equal(o.mode, "ddp");
 }
 
+static void test_enough_gradients_leave_the_other_workers_as_backups(void **state) {
+    (void)state;
+    struct ranktrain_options o;
+    struct err err;
+    const char *world = "RANK=0 WORLD_SIZE=9 MASTER_ADDR=x MASTER_PORT=1";
+    assert_int_equal(parse("--mode=ps --num-aggregate=5", world, &o, &err), 0);
+    assert_int_equal(o.backup_workers, 3);
+    assert_true(o.ps_async);
+    assert_int_equal(parse("--mode=ps --num_aggregate 8", world, &o, &err), 0);
+    assert_int_equal(o.backup_workers, 0);
+    assert_false(o.ps_async);
+    assert_int_equal(parse("--mode=ps --num-aggregate=9", world, &o, &err), -EINVAL);
+    assert_non_null(strstr(err.msg, "--num-aggregate=9: there are 8 workers"));
+    assert_int_equal(parse("--num-aggregate=2", world, &o, &err), -EINVAL);
+    assert_non_null(strstr(err.msg, "only with --mode=ps"));
+}
+
 static void test_the_command_line_wins_over_the_variable(void **state) {
     (void)state;
     struct ranktrain_options o;
@@ -164,6 +181,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_without_launcher_it_is_rank_0_of_1),
         cmocka_unit_test(test_options_take_values_after_blank_or_equals),
         cmocka_unit_test(test_other_programs_names_mean_the_same),
+        cmocka_unit_test(test_enough_gradients_leave_the_other_workers_as_backups),
         cmocka_unit_test(test_the_command_line_wins_over_the_variable),
         cmocka_unit_test(test_a_server_is_one_rank_more),
         cmocka_unit_test(test_bad_options_are_refused_with_their_name),
