@@ -2,9 +2,11 @@
  *
  *     spawn_step cpu|cuda [STEPS [NETWORK [WIDTH]]]
  *
- * Prints "label ..." and "step_us P50 P10 P90". cuda opens the library that $RANKTRAIN_CUDA names.
+ * Prints "label ...", "step_us P50 P10 P90", and "fixed_us P50", of which one addition of a gradient
+ * in fixed point takes. cuda opens the library that $RANKTRAIN_CUDA names.
  * Exit: 0, 1 when a step failed, 3 when there is nothing to compute on. */
 #include "scenarios/jobs/ranktrain/data/draw.h"
+#include "scenarios/jobs/ranktrain/fixed_point.h"
 #include "scenarios/jobs/ranktrain/gpu/backend.h"
 #include "scenarios/jobs/ranktrain/net/deadline.h"
 #include "scenarios/jobs/ranktrain/optimizer.h"
@@ -79,6 +81,17 @@ static int measure(const struct compute *compute, void *c, int steps, struct err
     return 0;
 }
 
+static void measure_fixed_point(int times) {
+    static double us[STEPS_MAX];
+    for (int i = 0; i < times; i++) {
+        int64_t begin = deadline_now_ns();
+        fixed_point_add(s.sums, s.gradient, s.model->values);
+        us[i] = (double)(deadline_now_ns() - begin) / 1e3;
+    }
+    qsort(us, (size_t)times, sizeof(*us), by_time);
+    printf("fixed_us %.1f\n", us[times / 2]);
+}
+
 int main(int argc, char **argv) {
     const struct gpu_backend *gpu;
     const struct compute *compute = &compute_cpu;
@@ -107,6 +120,8 @@ int main(int argc, char **argv) {
     }
     printf("label %s\n", label);
     r = measure(compute, c, steps, &err);
+    if (r == 0)
+        measure_fixed_point(steps);
     compute->close(c, NULL);
     if (r < 0)
         fprintf(stderr, "spawn_step: %s\n", err.msg);

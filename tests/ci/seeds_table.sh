@@ -25,9 +25,9 @@ while IFS='|' read -r _ feature what by judged _; do
         [ -f "scenarios/$scenario" ] || complain "there is no scenarios/$scenario:$what"
     done
     [ -n "${by// /}" ] && [ -n "${judged// /}" ] || complain "a row without a script or a scenario:$what"
-done < <(grep -E '^\| [0-9]+\.[0-9]+ \|' "$page")
+done < <(grep -E '^\| [0-9]+\.[0-9]+b? \|' "$page")
 [ -n "${PAGE-}" ] || "$BIN/rankquake" lint "${!files[@]}" >"$TMPDIR/said" 2>&1 || complain "$(grep -v ': valid$' "$TMPDIR/said" | head -n 1)"
-for feature in 1.{1..16} 2.{1..6} 3.{1..7} 4.{1..4} 5.{1..5} 5.{7,8}; do
+for feature in 1.{1..16} 2.{1..6} 2.2b 3.{1..7} 4.{1..4} 5.{1..9}; do
     [ -n "${features[$feature]-}" ] || complain "no row for $feature"
 done
 for script in tests/seeds/*.sh; do

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # S1: the elastic line, --nnodes=1:4 --nproc_per_node=2 --rdzv_id --rdzv_backend --rdzv_endpoint, the same on every
 # node. Two nodes start, a third arrives, k of 6 workers fail, a node departs, another dies and is replaced; each
-# time all workers stop and a new group with new ranks begins. As a gang the death ends the job.
+# time all workers stop and a new group with new ranks begins, which trains three steps more from what was saved, and at the
+# end the model is that of one process that was never disturbed. As a gang the death ends the job.
 # deadline: 90 s
 set -u
 . tests/live/patience.bash
-run=$(cd "$BIN" && pwd)/rankrun
+PATH=$(cd "$BIN" && pwd):$PATH
+run=$(command -v rankrun)
 cd "$TMPDIR" || exit 1
 mkfifo events
 exec 3<>events
@@ -19,6 +21,7 @@ fail() {
 trap 'kill -KILL $(cat /proc/$$/task/$$/children) 2>/dev/null; wait' EXIT
 cat >script <<'END'
 trap 'exit 0' USR1
+ranktrain --steps=$((RANKRUN_ROUND * 3)) --checkpoint-every=3 --checkpoint-dir="saved.$1" --log-every=0 >>"trained.$1" || exit 1
 echo "$RANKRUN_ROUND $RANK $WORLD_SIZE $GROUP_RANK $TORCHELASTIC_RESTART_COUNT $MASTER_ADDR:$MASTER_PORT $$" >events
 while :; do
     sleep 1000 &
@@ -40,7 +43,7 @@ nodes=1
 node() { # node [OPTION...]: one more, by the job's one command line; only its address is its own
     nodes=$((nodes + 1))
     "$run" --nnodes=1:4 --nproc_per_node=2 --max_restarts=3 --rdzv_id="$job" --rdzv_backend=$backend \
-        --rdzv_endpoint="$endpoint" --rdzv_conf=$conf --local_addr=127.0.0.$nodes "$@" bash script 2>>said &
+        --rdzv_endpoint="$endpoint" --rdzv_conf=$conf --local_addr=127.0.0.$nodes "$@" bash script "$job" 2>>said &
     node=$!
 }
 running() { # running PID
@@ -62,6 +65,7 @@ group() { # group WORLD RESTARTS
         [ "$there" = "$master" ] || fail "$job: masters $there and $master"
         pids[rank]=$pid n=$((n + 1))
     done
+    last=$round
     getent ahosts "${there%:*}" >/dev/null || fail "MASTER_ADDR ${there%:*} does not resolve"
     for pid in "${all[@]}"; do
         [[ " ${pids[*]} " == *" $pid "* ]] || ! running "$pid" || fail "$job: worker $pid of an earlier group runs"
@@ -90,6 +94,10 @@ group 4 1
 kill -USR1 "${pids[@]}"
 ends "$a" 0 'the first node'
 ends "$d" 0 'the one in the place of the dead'
+ranktrain --steps=$((last * 3)) --log-every=0 >alone 2>>said || fail 'alone'
+[ "$(grep '^model ' "trained.$job" | tail -n 1)" = "$(grep '^model ' alone)" ] ||
+    fail "after $last rounds: $(tail -n 3 "trained.$job") and alone: $(cat alone)"
+grep -q "^world 6, round .*" "trained.$job" && grep -q "^resumed step " "trained.$job" || fail "trained: $(cat "trained.$job")"
 
 job=gang${JOB_SUFFIX-}
 node --on-node-loss=gang && a=$node

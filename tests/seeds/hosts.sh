@@ -84,6 +84,14 @@ for k in 1 2; do
         "$(printf '%d of 4\n' 0 1 2 3)" ] || fail "host$k: $(cat out)"
 done
 
+# A real program by the line as it stands: eight ranks on two hosts, and the model of one process.
+BIN=$(cd "$BIN" && pwd)
+seed=(--dist-backend ddl --seed 1234 --dist-url env:// --dataset=generated --samples=96 --epochs=1 --log-every=0)
+timeout 40 "$BIN/rankrun" -H host1,host2 --accelerators 4 --ssh "ssh -F $TMPDIR/ssh_config" "$BIN/ranktrain" "${seed[@]}" >out 2>said ||
+    fail "ranktrain on two hosts: exit $?"
+grep -q '^.host1. world 8, ' out && [ "$(sed -n 's/^.host1. \(model .*\)/\1/p' out)" = "$("$BIN/ranktrain" "${seed[@]}" 2>said | grep '^model ')" ] ||
+    fail "ranktrain on two hosts: $(cat out)"
+
 # What fails on one host ends the command with the job's exit code, and nothing is left on either.
 timeout 40 "$BIN/rankrun" -H host1,host2 --accelerators 4 --ssh "ssh -F $TMPDIR/ssh_config" sh -c \
     '[ $RANK = 5 ] && exit 7; exec sleep 4321' >out 2>said

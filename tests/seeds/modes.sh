@@ -41,7 +41,18 @@ same '3.4 all of it sharded, where it does not fit else' rankrun --standalone --
 timeout 60 rankrun --standalone --nproc_per_node=4 ranktrain --device-memory=16000000 "${args[@]}" >said 2>&1 &&
     fail '3.4 it fits without being sharded'
 grep -q "the device's memory is full" said || fail '3.4 why it does not fit'
-args=("${args[@]:0:6}") model=$one
+# The manual's own numbers: a batch of 64x1x28x28 for one step, SGD with 0.001 or Adam with 0.01, whose state is twice the model.
+for numbers in '--optimizer=sgd --lr=0.001 --momentum=0' '--optimizer=adam --lr=0.01'; do
+    # shellcheck disable=SC2206
+    args=(--dataset=generated --samples=64 --epochs=1 --log-every=0 --batch-size=64 --shards=4 $numbers) model=''
+    same "3.3 $numbers" ranktrain "${args[@]}"
+    grep -q '64 images of 1x28x28' said || fail "3.3 $numbers: other images"
+    whole=$(held 'optimizer state') weights=$(held 'parameters')
+    same "3.3 $numbers, sharded" rankrun --standalone --nproc_per_node=2 ranktrain --use_zero=true "${args[@]}"
+    part=$(held 'optimizer state')
+done
+[ "$whole" = $((weights * 2)) ] && [ $((part * 2)) -lt $((whole + 64)) ] || fail "3.3 Adam's state: $whole bytes for $weights, $part of them"
+args=(--dataset=generated --samples=192 --epochs=1 --log-every=0 --batch-size=16 --shards=4) model=$one
 same '3.7 two ranks at localhost:29500' ranktrain --spawn 2 "${args[@]}"
 grep -q 'world 2, ' said || fail '3.7 two ranks'
 exit $bad

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # S1: one node, its store beside it: --standalone --nnodes=1 --nproc_per_node=4 SCRIPT ARGUMENTS. Every worker has
-# the environment that the seed's manual names, and when k <= n of them fail all are stopped and started again.
+# the environment that the seed's manual names, and when k <= n of them fail all are stopped and started again, and train to the
+# model of one process.
 set -u
-run=$(cd "$BIN" && pwd)/rankrun
+PATH=$(cd "$BIN" && pwd):$PATH
+run=$(command -v rankrun)
 cd "$TMPDIR" || exit 1
 bad=0
 fail() {
@@ -16,8 +18,11 @@ for name in LOCAL_RANK RANK GROUP_RANK ROLE_RANK LOCAL_WORLD_SIZE WORLD_SIZE ROL
     eval "echo $name \${$name-is not set}"
 done >"worker.$RANK"
 echo "$MASTER_ADDR $MASTER_PORT $TORCHELASTIC_RUN_ID $ROLE_NAME $1" >"master.$RANK"
+exec ranktrain --steps=3 --log-every=0
 END
+model=$(ranktrain --steps=3 --log-every=0 | grep '^model ')
 timeout 60 "$run" --standalone --nnodes=1 --nproc_per_node=4 bash script --arg1 >said 2>&1 || fail 'standalone'
+grep -qxF "$model" said && grep -q '^world 4, ' said || fail "standalone: not $model"
 for rank in 0 1 2 3; do
     [ "$(cat worker.$rank)" = "LOCAL_RANK $rank
 RANK $rank
@@ -38,8 +43,10 @@ getent ahosts "$address" >resolved || fail "MASTER_ADDR $address does not resolv
 for failing in 1 2 4; do
     rm -f starts
     timeout 60 "$run" --standalone --nproc_per_node=4 --max_restarts=1 bash -c \
-        'echo "$RANK $TORCHELASTIC_RESTART_COUNT" >>starts; [ $TORCHELASTIC_RESTART_COUNT = 1 ] && exit 0
-         [ $RANK -lt '$failing' ] && exit 1; exec sleep 1000' >said 2>&1 || fail "$failing of 4 fail"
+        'echo "$RANK $TORCHELASTIC_RESTART_COUNT" >>starts
+         [ $TORCHELASTIC_RESTART_COUNT = 0 ] && [ $RANK -lt '$failing' ] && exit 1
+         exec ranktrain --steps=3 --log-every=0 --collective-timeout=1000' >said 2>&1 || fail "$failing of 4 fail"
+    grep -qxF "$model" said || fail "$failing of 4 fail: not $model"
     [ "$(grep ' 1$' starts | sort)" = "$(printf '%d 1\n' 0 1 2 3)" ] || fail "$failing of 4 fail: $(cat starts)"
 done
 

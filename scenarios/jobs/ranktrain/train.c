@@ -49,8 +49,10 @@ static int tell_step(struct trainer *t, double loss, struct err *err) {
     mark[STATE_MARK - 1] = '\0';
     pthread_mutex_lock(&t->speaking);
     tell_samples(t);
+    /* Who is not waited for promises no shard: it says nothing of them. */
+    int told = t->o->ps_async ? 0 : t->n_shards;
     rankquake_step_weights(&t->q, s->step, loss, (uint64_t)(t->n_shards * t->model->data.batch),
-                           t->shards, (size_t)t->n_shards, asked ? mark : NULL);
+                           t->shards, (size_t)told, asked ? mark : NULL);
     pthread_mutex_unlock(&t->speaking);
     return 0;
 }
