@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { COMPUTE_LABEL = 128, COMPUTE_UUID = 48 };
@@ -23,15 +24,50 @@ struct compute_device {
 struct compute_place {
     const struct model *model; /* stays the caller's */
     int batches;               /* at most so many at once */
+    bool layered;              /* one layer at a time is all that is asked for (compute_layers) */
     int local_rank;            /* among those of its node: chooses the device */
     int wake_fd;               /* readable: asked to end; -1: none */
     int64_t limit_ns;          /* a device that takes longer for one call has failed */
+};
+
+/* Bytes that it holds. */
+struct compute_memory {
+    size_t parameters, gradients, activations;
+};
+
+/* Where a number was none, or too large: "the output of layer 3 (conv)", of which batch's shard. */
+struct compute_wrong {
+    int shard;
+    char where[COMPUTE_LABEL];
 };
 
 struct compute_batch {
     int shard; /* for messages */
     const uint8_t *images[LAYER_BATCH_MAX];
     uint8_t labels[LAYER_BATCH_MAX];
+};
+
+/* A network one layer at a time, for who has not all numbers at hand: all batches pass a layer before
+ * the next. begin; every layer forward in its order; then the classes, or the loss and every layer
+ * backward in reverse. values are a layer's parameters and, behind them, its running statistics. All
+ * return 0, -ERANGE and what is wrong, or an error as sum does. */
+struct compute_layers {
+    int (*begin)(void *c, const struct compute_batch *batches, int n, bool learning,
+                 struct err *err);
+
+    /* Learning: adds the batches' statistics to sums. */
+    int (*forward)(void *c, int layer, const float *values, int64_t *sums,
+                   struct compute_wrong *ret_wrong, struct err *err);
+
+    /* Adds that of all batches. */
+    int (*loss)(void *c, int64_t *sum, struct compute_wrong *ret_wrong, struct err *err);
+
+    /* ret_sums: as many as the layer has parameters. */
+    int (*backward)(void *c, int layer, const float *values, int64_t *ret_sums,
+                    struct compute_wrong *ret_wrong, struct err *err);
+
+    /* Of the first batch. */
+    int (*classes)(void *c, uint8_t *ret_classes, struct err *err);
 };
 
 struct compute {
@@ -50,19 +86,19 @@ struct compute {
      * (conv)"; "": nowhere. */
     void (*blame)(const void *c, const float *gradient, char ret[COMPUTE_LABEL]);
 
-    /* NULL where no layer is computed alone; else one more pass over the model, which becomes the
-     * caller's. It shares nothing with others but the library. */
-    struct pass *(*pass)(void *c);
+    const struct compute_layers *layers;
 
-    /* Bytes of activations that it holds. NULL: not known. */
-    size_t (*bytes)(void *c);
+    /* What it holds now. */
+    void (*memory)(void *c, struct compute_memory *ret);
 
     /* NULL, or all batches of a rank at once: ret_sums becomes the sums of their gradients (as long
-     * as the model's values) and, behind them, of their losses, in fixed point (fixed_point.h). Returns 0; -ERANGE when a
-     * number is beyond the limit, and *ret_shard is the first batch with one; -ECANCELED: woken; or
-     * an error after which nothing but close may follow. */
+     * as the model's values) and, behind them, of their losses, in fixed point (fixed_point.h).
+     * watch (NULL: nobody does) hears of each layer whose sums of parameters are there, while others
+     * are computed. Returns 0; -ERANGE and what is wrong; -ECANCELED: woken; or an error after which
+     * nothing but close may follow. */
     int (*sum)(void *c, const float *values, const struct compute_batch *batches, int n,
-               int64_t *ret_sums, int *ret_shard, struct err *err);
+               const struct pass_watch *watch, int64_t *ret_sums, struct compute_wrong *ret_wrong,
+               struct err *err);
 
     /* As pass_classify. Returns 0 or an error as sum does. */
     int (*classify)(void *c, const float *values, const uint8_t *const *images,

@@ -5,13 +5,24 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct cpu {
     struct blas blas;
     struct pass *pass;
     const struct model *model;
+
+    /* One layer at a time: a pass for each batch, and a gradient of the largest layer. */
+    bool layered, learning;
+    struct pass **passes;
+    int batches, n; /* n: in use */
+    const struct compute_batch *batch;
+    float *gradient;
+    size_t unit; /* numbers of it */
 };
 
 static int cpu_close(void *c, struct err *err) {
@@ -20,8 +31,26 @@ static int cpu_close(void *c, struct err *err) {
         return 0;
     blas_close(&cpu->blas);
     pass_free(cpu->pass);
+    for (int i = 0; i < cpu->batches; i++)
+        pass_free(cpu->passes[i]);
+    free(cpu->passes);
+    free(cpu->gradient);
     free(cpu);
     return 0;
+}
+
+static void open_layers(struct cpu *cpu, const struct compute_place *at) {
+    const struct model *m = at->model;
+    for (int i = 0; i < m->n; i++) {
+        size_t n = m->layers[i].trained + m->layers[i].running;
+        cpu->unit = n > cpu->unit ? n : cpu->unit;
+    }
+    cpu->layered = true;
+    cpu->batches = at->batches > 0 ? at->batches : 1;
+    cpu->gradient = mem_array(float, cpu->unit);
+    cpu->passes = mem_array(struct pass *, (size_t)cpu->batches);
+    for (int i = 0; i < cpu->batches; i++)
+        cpu->passes[i] = pass_new(m, &cpu->blas);
 }
 
 static int cpu_open(const struct compute_place *at, void **ret, char ret_label[COMPUTE_LABEL],
@@ -33,6 +62,8 @@ static int cpu_open(const struct compute_place *at, void **ret, char ret_label[C
         return r;
     }
     cpu->model = at->model;
+    if (at->layered)
+        open_layers(cpu, at);
     snprintf(ret_label, COMPUTE_LABEL, "cpu %s", cpu->blas.label);
     *ret = cpu;
     return 0;
@@ -90,14 +121,95 @@ static void cpu_blame(const void *c, const float *gradient, char ret[COMPUTE_LAB
                  m->layers[layer].kind->name);
 }
 
-static struct pass *cpu_pass(void *c) {
+static void cpu_memory(void *c, struct compute_memory *ret) {
     struct cpu *cpu = c;
-    return pass_new(cpu->model, &cpu->blas);
+    *ret = (struct compute_memory){.gradients = cpu->unit * sizeof(float)};
+    for (int i = 0; i < cpu->batches; i++)
+        ret->activations += pass_bytes(cpu->passes[i]);
+    if (!cpu->layered)
+        ret->activations = pass_bytes(own_pass(cpu));
 }
 
-static size_t cpu_bytes(void *c) {
-    return pass_bytes(own_pass(c));
+static int wrong(const struct cpu *cpu, int batch, const char *what, int layer,
+                 struct compute_wrong *ret) {
+    ret->shard = cpu->batch[batch].shard;
+    snprintf(ret->where, sizeof(ret->where), "the %s of layer %d (%s)", what, layer + 1,
+             cpu->model->layers[layer].kind->name);
+    return -ERANGE;
 }
+
+static int layers_begin(void *c, const struct compute_batch *batches, int n, bool learning,
+                        struct err *err) {
+    struct cpu *cpu = c;
+    assert(n <= cpu->batches);
+    cpu->n = n;
+    cpu->batch = batches;
+    cpu->learning = learning;
+    for (int i = 0; i < n; i++)
+        pass_begin(cpu->passes[i], batches[i].images);
+    return 0;
+}
+
+static struct pass_values values_of(const struct cpu *cpu, int layer, const float *values) {
+    return (struct pass_values){.learning = cpu->learning,
+                                .trained = values,
+                                .running = values + cpu->model->layers[layer].trained,
+                                .ret_statistics = cpu->gradient,
+                                .ret_d_trained = cpu->gradient};
+}
+
+static int layers_forward(void *c, int layer, const float *values, int64_t *sums,
+                          struct compute_wrong *ret_wrong, struct err *err) {
+    struct cpu *cpu = c;
+    const struct pass_values v = values_of(cpu, layer, values);
+    for (int i = 0; i < cpu->n; i++) {
+        pass_forward(cpu->passes[i], layer, &v);
+        if (cpu->learning &&
+            !fixed_point_add(sums, cpu->gradient, cpu->model->layers[layer].running))
+            return wrong(cpu, i, "statistics", layer, ret_wrong);
+    }
+    return 0;
+}
+
+static int layers_loss(void *c, int64_t *sum, struct compute_wrong *ret_wrong, struct err *err) {
+    struct cpu *cpu = c;
+    for (int i = 0; i < cpu->n; i++) {
+        double loss = pass_loss(cpu->passes[i], cpu->batch[i].labels);
+        int bad = pass_first_bad(cpu->passes[i]);
+        if (bad >= 0 || !(loss < (double)FIXED_POINT_LIMIT))
+            return wrong(cpu, i, "output", bad < 0 ? cpu->model->n - 1 : bad, ret_wrong);
+        *sum += fixed_point_of(loss);
+    }
+    return 0;
+}
+
+static int layers_backward(void *c, int layer, const float *values, int64_t *ret_sums,
+                           struct compute_wrong *ret_wrong, struct err *err) {
+    struct cpu *cpu = c;
+    size_t trained = cpu->model->layers[layer].trained;
+    const struct pass_values v = values_of(cpu, layer, values);
+    memset(ret_sums, 0, trained * sizeof(*ret_sums));
+    for (int i = 0; i < cpu->n; i++) {
+        pass_backward(cpu->passes[i], layer, &v);
+        if (!fixed_point_add(ret_sums, cpu->gradient, trained))
+            return wrong(cpu, i, "gradient", layer, ret_wrong);
+    }
+    return 0;
+}
+
+static int layers_classes(void *c, uint8_t *ret_classes, struct err *err) {
+    struct cpu *cpu = c;
+    pass_classes(cpu->passes[0], ret_classes);
+    return 0;
+}
+
+static const struct compute_layers cpu_layers = {
+    .begin = layers_begin,
+    .forward = layers_forward,
+    .loss = layers_loss,
+    .backward = layers_backward,
+    .classes = layers_classes,
+};
 
 static int cpu_classify(void *c, const float *values, const uint8_t *const *images,
                         uint8_t *ret_classes, struct err *err) {
@@ -112,8 +224,8 @@ const struct compute compute_cpu = {
     .open = cpu_open,
     .gradient = cpu_gradient,
     .blame = cpu_blame,
-    .pass = cpu_pass,
-    .bytes = cpu_bytes,
+    .layers = &cpu_layers,
+    .memory = cpu_memory,
     .classify = cpu_classify,
     .close = cpu_close,
 };

@@ -183,7 +183,8 @@ static void describe_training(struct trainer *t) {
 static int open_compute(struct trainer *t, struct err *err) {
     const struct ranktrain_options *o = t->o;
     const struct compute_place at = {.model = t->model,
-                                     .batches = t->n_shards,
+                                     .batches = t->mode->alone ? 1 : t->n_shards,
+                                     .layered = t->mode->layered,
                                      .local_rank = o->local_rank,
                                      .wake_fd = t->asked.end_fd,
                                      .limit_ns = o->device_ns};

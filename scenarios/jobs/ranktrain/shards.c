@@ -100,6 +100,8 @@ int shards_read(const struct images *data, const uint32_t *samples, int n,
 int shards_sum(const struct shards_work *w, const float *values, const uint32_t *samples,
                const int *shards, int n, int64_t *ret_sums, uint64_t *ret_read, struct err *err) {
     struct compute_batch batches[SHARDS_MAX] = {{0}};
+    const struct pass_watch watch = {.layer = w->ready, .arg = w->arg};
+    struct compute_wrong wrong = {0};
     int shard = 0, batch = w->model->data.batch, r = 0;
     assert(n <= SHARDS_MAX);
     for (int s = 0; s < n && r == 0; s++) {
@@ -108,9 +110,15 @@ int shards_sum(const struct shards_work *w, const float *values, const uint32_t 
     }
     if (r < 0)
         return r;
-    r = w->compute->sum ? w->compute->sum(w->c, values, batches, n, ret_sums, &shard, err)
-                        : sum_batches(w, values, batches, n, ret_sums, &shard);
+    if (w->compute->sum)
+        r = w->compute->sum(w->c, values, batches, n, w->ready ? &watch : NULL, ret_sums, &wrong,
+                            err);
+    else
+        r = sum_batches(w, values, batches, n, ret_sums, &shard);
     if (r == 0 && ret_read)
         tell_read(w->data, batches, n, batch, ret_read);
-    return r == -ERANGE ? diverged(w, shard, err) : r;
+    if (r == -ERANGE)
+        return w->compute->sum ? shards_diverged(wrong.shard, wrong.where, err)
+                               : diverged(w, shard, err);
+    return r;
 }

@@ -30,7 +30,7 @@ struct shards_work {
     void *c;
     const struct model *model;
     const struct images *data;
-    float *scratch; /* one gradient */
+    float *scratch; /* one gradient; of who computes one at a time alone */
 
     /* NULL, or called when the sums of a layer's gradient are those of all shards: from the last
      * layer to the first, while the others are still computed. */

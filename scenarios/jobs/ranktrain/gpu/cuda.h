@@ -3,9 +3,9 @@
 
 #include "scenarios/jobs/ranktrain/compute.h"
 
-struct network_shard;
+struct gpu_look;
 
 extern const struct compute compute_cuda;
 
-/* Copies what the last computation has left of its batch-th batch: for tests, layer by layer. */
-int cuda_inspect(void *c, int batch, struct network_shard *ret, struct err *err);
+/* As inspect of gpu.h. */
+int cuda_inspect(void *c, struct gpu_look *q, struct err *err);

@@ -241,14 +241,13 @@ static void device_free(struct device *d) {
 }
 
 int device_open(const struct device_request *q, struct device **ret, struct err *err) {
-    assert(!in_use);
     struct device *d = device_new(q);
     int r = d->t->done_fd < 0 ? err_set(err, -errno, "eventfd") : start(d, err);
     if (r < 0) {
         device_free(d);
         return r;
     }
-    in_use = d;
+    in_use = in_use ? in_use : d;
     r = device_do(d, choose, NULL, err);
     if (r == 0)
         r = device_do(d, take, NULL, err);
@@ -266,7 +265,8 @@ int device_close(struct device *d, struct err *err) {
         device_do(d, give_back, NULL, &ignored);
     if (d && d->t->left) /* its thread still uses everything */
         left = d;
-    in_use = NULL;
+    if (in_use == d)
+        in_use = NULL;
     if (left)
         return err_say(err, -ETIMEDOUT, "GPU %d does not answer: it is left as it is", left->index);
     if (!d)

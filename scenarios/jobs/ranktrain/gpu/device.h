@@ -1,4 +1,4 @@
-/* device: the one GPU of this process, and the one thread that talks to it.
+/* device: a GPU of this process, and the one thread that talks to it.
  *
  * Every call into CUDA may hang for ever: the driver waits for a device that has stopped. So all of
  * them are made by a thread of the device's own, and the caller waits for that thread with a
@@ -19,7 +19,7 @@ enum { DEVICE_NAME = 64 };
 
 struct device {
     int index;           /* among the visible ones */
-    cudaStream_t stream; /* the only one; of the primary context */
+    cudaStream_t stream; /* of the kernels; of the primary context */
     char name[DEVICE_NAME];
     char uuid[48];       /* "GPU-...", as nvidia-smi and CUDA_VISIBLE_DEVICES name it */
     char pci[24];        /* "0000:17:00.0" */
@@ -35,7 +35,8 @@ struct device_request {
 
 /* Chooses the device and makes its primary context. Returns 0; -ENODEV when there is no driver, one
  * older than this object's toolkit, or no device; -EINVAL when CUDA_VISIBLE_DEVICES names none;
- * -EBUSY, -ENOMEM, -ETIMEDOUT, -ECANCELED or -EIO with a sentence. One device per process. */
+ * -EBUSY, -ENOMEM, -ETIMEDOUT, -ECANCELED or -EIO with a sentence. A GPU may be opened several times,
+ * each with a thread and a stream of its own. */
 int device_open(const struct device_request *q, struct device **ret, struct err *err);
 
 /* Runs call(d, arg) in the device's thread and returns what it returns, with its sentence.
@@ -57,7 +58,7 @@ bool device_lost(const struct device *d);
  * the device's thread only. */
 int device_fail(struct device *d, cudaError_t e, const char *doing, struct err *err);
 
-/* The device that is open, NULL when none is. */
+/* The one that was opened first and is still open; NULL when none is. */
 struct device *device_in_use(void);
 
 /* Gives the stream back and ends the thread; memory must have been freed before. Returns 0, also

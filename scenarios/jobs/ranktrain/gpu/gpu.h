@@ -9,18 +9,23 @@
 #include "scenarios/jobs/ranktrain/net/collective.h"
 
 /* Goes up whenever a struct that both sides use changes. */
-enum { GPU_VERSION = 2 };
+enum { GPU_VERSION = 3 };
 
 #define GPU_SYMBOL "ranktrain_gpu"
 
-struct network_shard;
+/* What the last computation has left of a layer's output and its gradient, of one batch. */
+struct gpu_look {
+    int layer; /* LAYER_IMAGES: the images as numbers; out alone */
+    int batch;
+    float *out, *d_out; /* the caller's, as long as the layer's output */
+    int32_t *choice;    /* likewise; only of a layer that has some */
+};
 
 struct gpu_backend {
     int version;                         /* GPU_VERSION of the object; first, whatever follows */
     const struct compute *compute;       /* cuda */
     const struct collective *collective; /* nccl; NULL: this object has none */
-    /* What the last computation has left of its batch-th batch (network.h): for tests. */
-    int (*inspect)(void *compute, int batch, struct network_shard *ret, struct err *err);
+    int (*inspect)(void *compute, struct gpu_look *look, struct err *err); /* for tests */
 };
 
 /* The one symbol. Needs no device and touches none. */

@@ -2,119 +2,365 @@
 #include "scenarios/jobs/ranktrain/gpu/kernels.h"
 
 #include <cuda_runtime.h>
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
 #define INLINE static inline __device__
-
-enum { B = NETWORK_BATCH, PADDED = NETWORK_PADDED };
 
 /* Which element this thread computes. */
 INLINE int element(void) {
     return (int)(blockIdx.x * blockDim.x + threadIdx.x);
 }
 
-INLINE struct network_shard *shard_of(struct network *n) {
-    return &n->shards[blockIdx.y];
+/* Where a shard's room is, from the first one's. */
+INLINE size_t room_of(const struct network *n) {
+    return (size_t)blockIdx.y * (size_t)n->room;
+}
+
+INLINE size_t room(const struct network_layer *l) {
+    return room_of(l->network);
+}
+
+/* The numbers of this shard, where those of all lie one after another. */
+INLINE float *own(float *all, int n) {
+    return all + (size_t)blockIdx.y * (size_t)n;
+}
+
+/* Whoever comes first writes, and whoever comes later adds. */
+INLINE void give(float *at, float x, int adds) {
+    *at = adds ? *at + x : x;
+}
+
+INLINE int pixels_in(const struct network_layer *l) {
+    return l->side * l->side;
+}
+
+INLINE int pixels_out(const struct network_layer *l) {
+    return l->out_side * l->out_side;
 }
 
 KERNEL void kernel_load(struct network *n) {
-    int t = element(), sample = t / (PADDED * PADDED), at = t % (PADDED * PADDED);
-    int y = at / PADDED - 2, x = at % PADDED - 2;
-    if (sample >= B)
+    int t = element(), pixels = n->side * n->side;
+    int sample = t / pixels % n->batch, c = t / pixels / n->batch;
+    if (c >= n->channels)
         return;
-    float v = 0;
-    if (y >= 0 && y < LENET_SIDE && x >= 0 && x < LENET_SIDE) {
-        uint8_t pixel = n->in.images[blockIdx.y][sample][y * LENET_SIDE + x];
-        v = ((float)pixel / 255.0f - 0.2860f) / 0.3530f;
-    }
-    shard_of(n)->input[t] = v;
+    size_t image = (size_t)blockIdx.y * (size_t)n->batch + (size_t)sample;
+    uint8_t pixel = n->images[(image * (size_t)n->channels + (size_t)c) * (size_t)pixels +
+                              (size_t)(t % pixels)];
+    (n->input + room_of(n))[t] = ((float)pixel / 255.0f - n->mean[c]) / n->deviation[c];
 }
 
-/* Takes the largest of four (the first of equals), adds the bias, cuts it off below zero. */
-INLINE void pool(const float v[4], float bias, float *ret, int32_t *ret_choice) {
-    float top = v[1] > v[0] ? v[1] : v[0], low = v[3] > v[2] ? v[3] : v[2];
-    int at_top = v[1] > v[0] ? 1 : 0, at_low = v[3] > v[2] ? 3 : 2;
-    float x = (low > top ? low : top) + bias;
-    *ret = x > 0 ? x : 0;
-    *ret_choice = low > top ? at_low : at_top;
+/* ---- convolution ---- */
+
+/* Of n steps along a side of `size` pixels, the first ones lie before it: from `begin` on, and below
+ * `end`, those of a kernel that lie within. */
+INLINE int kernel_begin(int at) {
+    return at < 0 ? -at : 0;
 }
 
-/* The four pixels of one square of a convolution: in is the square's corner in the first channel.
- */
-INLINE void convolve(const float *in, int channels, int row, int plane, const float *weights,
-                     float ret[4]) {
-    float a = 0, b = 0, c = 0, d = 0;
-    for (int ch = 0; ch < channels; ch++, in += plane)
-        for (int ky = 0; ky < 5; ky++)
-            for (int kx = 0; kx < 5; kx++) {
-                float w = *weights++;
-                const float *p = in + ky * row + kx;
-                a += w * p[0];
-                b += w * p[1];
-                c += w * p[row];
-                d += w * p[row + 1];
-            }
-    ret[0] = a;
-    ret[1] = b;
-    ret[2] = c;
-    ret[3] = d;
+INLINE int kernel_end(int at, int kernel, int size) {
+    return size - at < kernel ? size - at : kernel;
 }
 
-KERNEL void kernel_conv1(struct network *n) {
-    struct network_shard *s = shard_of(n);
-    int t = element(), q = t % 196, sample = t / 196 % B, o = t / 196 / B;
-    float v[4];
-    if (o >= 6)
+KERNEL void kernel_conv(struct network_layer *l) {
+    int t = element(), side = l->out_side, x = t % side, y = t / side % side;
+    int batch = l->network->batch, n = t / side / side % batch, o = t / side / side / batch;
+    if (o >= l->outs)
         return;
-    const float *in = s->input + sample * PADDED * PADDED + q / 14 * 2 * PADDED + q % 14 * 2;
-    convolve(in, 1, PADDED, 0, n->in.parameters + LENET_CONV1_WEIGHTS + o * 25, v);
-    pool(v, n->in.parameters[LENET_CONV1_BIAS + o], &s->pooled1[t], &s->choice1[t]);
-}
-
-KERNEL void kernel_conv2(struct network *n) {
-    struct network_shard *s = shard_of(n);
-    int t = element(), q = t % 25, o = t / 25 % 16, sample = t / 400;
-    float v[4];
-    if (sample >= B)
-        return;
-    const float *in = s->pooled1 + sample * 196 + q / 5 * 2 * 14 + q % 5 * 2;
-    convolve(in, 6, 14, B * 196, n->in.parameters + LENET_CONV2_WEIGHTS + o * 150, v);
-    pool(v, n->in.parameters[LENET_CONV2_BIAS + o], &s->pooled2[t], &s->choice2[t]);
-}
-
-/* One output of a fully connected layer: threads that lie side by side share a row of weights. */
-INLINE void dense(const float *weights, const float *bias, const float *input, int in, int out,
-                  int relu, float *ret) {
-    int t = element(), sample = t % B, o = t / B;
-    if (o >= out)
-        return;
-    const float *w = weights + o * in, *x = input + sample * in;
+    int k = l->kernel, left = x * l->stride - l->padding, top = y * l->stride - l->padding;
+    int ky0 = kernel_begin(top), ky1 = kernel_end(top, k, l->side);
+    int kx0 = kernel_begin(left), kx1 = kernel_end(left, k, l->side);
+    const float *in = l->in + room(l), *weights = l->values + (size_t)o * l->channels * k * k;
     float sum = 0;
-    for (int i = 0; i < in; i++)
+    for (int c = 0; c < l->channels; c++, weights += k * k)
+        for (int ky = ky0; ky < ky1; ky++) {
+            const float *row =
+                in + ((size_t)(c * batch + n) * l->side + (top + ky)) * l->side + left;
+            for (int kx = kx0; kx < kx1; kx++)
+                sum += weights[ky * k + kx] * row[kx];
+        }
+    (l->out + room(l))[t] = sum;
+}
+
+/* The outputs along a side that a pixel, with the border before it, had an effect on. */
+INLINE int effect_begin(const struct network_layer *l, int at) {
+    int first = at - l->kernel + 1;
+    return first > 0 ? (first + l->stride - 1) / l->stride : 0;
+}
+
+INLINE int effect_end(const struct network_layer *l, int at) {
+    int last = at / l->stride;
+    return (last < l->out_side ? last : l->out_side - 1) + 1;
+}
+
+KERNEL void kernel_conv_in(struct network_layer *l) {
+    int t = element(), side = l->side, batch = l->network->batch, k = l->kernel;
+    int x = t % side + l->padding, y = t / side % side + l->padding;
+    int n = t / side / side % batch, c = t / side / side / batch;
+    if (c >= l->channels)
+        return;
+    int oy0 = effect_begin(l, y), oy1 = effect_end(l, y);
+    int ox0 = effect_begin(l, x), ox1 = effect_end(l, x);
+    const float *weights = l->values + (size_t)c * k * k, *d = l->d_out + room(l);
+    float sum = 0;
+    for (int o = 0; o < l->outs; o++, weights += (size_t)l->channels * k * k)
+        for (int oy = oy0; oy < oy1; oy++) {
+            const float *row = d + ((size_t)(o * batch + n) * l->out_side + oy) * l->out_side;
+            const float *w = weights + (y - oy * l->stride) * k + x;
+            for (int ox = ox0; ox < ox1; ox++)
+                sum += row[ox] * w[-ox * l->stride];
+        }
+    give(l->d_in + room(l) + t, sum, l->adds_in);
+}
+
+/* The outputs along a side that a place in the kernel had an effect on. */
+INLINE int covered_begin(const struct network_layer *l, int k) {
+    return k < l->padding ? (l->padding - k + l->stride - 1) / l->stride : 0;
+}
+
+INLINE int covered_end(const struct network_layer *l, int k) {
+    int last = (l->side - 1 + l->padding - k) / l->stride;
+    return (last < l->out_side ? last : l->out_side - 1) + 1;
+}
+
+KERNEL void kernel_conv_gradient(struct network_layer *l) {
+    int t = element(), k = l->kernel, batch = l->network->batch;
+    if (t >= l->trained)
+        return;
+    int kx = t % k, ky = t / k % k, c = t / k / k % l->channels, o = t / k / k / l->channels;
+    int oy0 = covered_begin(l, ky), oy1 = covered_end(l, ky);
+    int ox0 = covered_begin(l, kx), ox1 = covered_end(l, kx);
+    const float *in = l->in + room(l), *d = l->d_out + room(l);
+    float sum = 0;
+    for (int n = 0; n < batch; n++)
+        for (int oy = oy0; oy < oy1; oy++) {
+            const float *g = d + ((size_t)(o * batch + n) * l->out_side + oy) * l->out_side;
+            int y = oy * l->stride + ky - l->padding;
+            const float *row =
+                in + ((size_t)(c * batch + n) * l->side + y) * l->side + kx - l->padding;
+            for (int ox = ox0; ox < ox1; ox++)
+                sum += g[ox] * row[ox * l->stride];
+        }
+    own(l->gradient, l->trained)[t] = sum;
+}
+
+/* ---- fully connected ---- */
+
+/* Threads that lie side by side share a row of weights. */
+KERNEL void kernel_dense(struct network_layer *l) {
+    int t = element(), batch = l->network->batch, n = t % batch, o = t / batch;
+    if (o >= l->outs)
+        return;
+    const float *w = l->values + (size_t)o * l->channels, *x = l->in + room(l) + n * l->channels;
+    float sum = 0;
+    for (int i = 0; i < l->channels; i++)
         sum += x[i] * w[i];
-    sum += bias[o];
-    ret[sample * out + o] = relu && sum < 0 ? 0 : sum;
+    sum += l->values[(size_t)l->outs * l->channels + o];
+    (l->out + room(l))[n * l->outs + o] = l->relu && sum < 0 ? 0 : sum;
 }
 
-KERNEL void kernel_dense1(struct network *n) {
-    const float *p = n->in.parameters;
-    struct network_shard *s = shard_of(n);
-    dense(p + LENET_DENSE1_WEIGHTS, p + LENET_DENSE1_BIAS, s->pooled2, 400, 120, 1, s->hidden1);
+KERNEL void kernel_dense_in(struct network_layer *l) {
+    int t = element(), i = t % l->channels, n = t / l->channels;
+    if (n >= l->network->batch)
+        return;
+    const float *g = l->d_out + room(l) + n * l->outs;
+    float sum = 0;
+    for (int o = 0; o < l->outs; o++)
+        sum += g[o] * l->values[(size_t)o * l->channels + i];
+    give(l->d_in + room(l) + t, sum, l->adds_in);
 }
 
-KERNEL void kernel_dense2(struct network *n) {
-    const float *p = n->in.parameters;
-    struct network_shard *s = shard_of(n);
-    dense(p + LENET_DENSE2_WEIGHTS, p + LENET_DENSE2_BIAS, s->hidden1, 120, 84, 1, s->hidden2);
+/* Weights [out][in], then biases [out]. */
+KERNEL void kernel_dense_gradient(struct network_layer *l) {
+    int t = element(), weights = l->outs * l->channels, bias = t >= weights;
+    if (t >= l->trained)
+        return;
+    int o = bias ? t - weights : t / l->channels, i = t % l->channels;
+    const float *g = l->d_out + room(l) + o, *x = l->in + room(l) + i;
+    float sum = 0;
+    for (int n = 0; n < l->network->batch; n++, g += l->outs, x += l->channels)
+        sum += bias ? *g : *g * *x;
+    own(l->gradient, l->trained)[t] = sum;
 }
 
-KERNEL void kernel_dense3(struct network *n) {
-    const float *p = n->in.parameters;
-    struct network_shard *s = shard_of(n);
-    dense(p + LENET_DENSE3_WEIGHTS, p + LENET_DENSE3_BIAS, s->hidden2, 84, LENET_CLASSES, 0,
-          s->logits);
+KERNEL void kernel_cut(struct network_layer *l) {
+    int t = element();
+    if (t >= l->outs * l->network->batch * pixels_out(l))
+        return;
+    if (!((l->out + room(l))[t] > 0))
+        (l->d_out + room(l))[t] = 0;
 }
+
+/* ---- batch norm ---- */
+
+KERNEL void kernel_norm_measure(struct network_layer *l) {
+    int c = element(), n = l->network->batch * pixels_in(l);
+    if (c >= l->channels)
+        return;
+    float *kept = l->kept + room(l);
+    const float *x = l->in + room(l) + (size_t)c * n;
+    double mean = l->statistics_so_far[c], variance = l->statistics_so_far[l->channels + c];
+    if (l->network->step.learning) {
+        double sum = 0, squares = 0;
+        for (int i = 0; i < n; i++)
+            sum += (double)x[i];
+        mean = sum / n;
+        for (int i = 0; i < n; i++)
+            squares += ((double)x[i] - mean) * ((double)x[i] - mean);
+        variance = squares / n;
+        own(l->statistics, l->running)[c] = (float)mean;
+        own(l->statistics, l->running)[l->channels + c] = (float)(squares / (n - 1));
+    }
+    double inverse = 1 / sqrt(variance + 1e-5), factor = (double)l->values[c] * inverse;
+    kept[KEPT_MEAN * l->channels + c] = (float)mean;
+    kept[KEPT_INVERSE * l->channels + c] = (float)inverse;
+    kept[KEPT_FACTOR * l->channels + c] = (float)factor;
+    kept[KEPT_SHIFT * l->channels + c] =
+        (float)((double)l->values[l->channels + c] - mean * factor);
+}
+
+KERNEL void kernel_norm(struct network_layer *l) {
+    int t = element(), c = t / (l->network->batch * pixels_in(l));
+    if (c >= l->channels)
+        return;
+    const float *kept = l->kept + room(l);
+    float v = (l->in + room(l))[t] * kept[KEPT_FACTOR * l->channels + c] +
+              kept[KEPT_SHIFT * l->channels + c];
+    (l->out + room(l))[t] = l->relu && !(v > 0) ? 0 : v;
+}
+
+KERNEL void kernel_norm_gradient(struct network_layer *l) {
+    int c = element(), n = l->network->batch * pixels_in(l);
+    if (c >= l->channels)
+        return;
+    float *kept = l->kept + room(l), *gradient = own(l->gradient, l->trained);
+    const float *x = l->in + room(l) + (size_t)c * n, *d = l->d_out + room(l) + (size_t)c * n;
+    double mean = kept[KEPT_MEAN * l->channels + c], inverse = kept[KEPT_INVERSE * l->channels + c];
+    double shift = 0, product = 0;
+    for (int i = 0; i < n; i++) {
+        shift += (double)d[i];
+        product += (double)d[i] * ((double)x[i] - mean);
+    }
+    double scale = product * inverse, factor = (double)l->values[c] * inverse, share = factor / n;
+    gradient[c] = (float)scale;
+    gradient[l->channels + c] = (float)shift;
+    kept[KEPT_FACTOR * l->channels + c] = (float)factor;
+    kept[KEPT_SLOPE * l->channels + c] = (float)(share * scale * inverse);
+    kept[KEPT_OFFSET * l->channels + c] = (float)(share * shift);
+}
+
+KERNEL void kernel_norm_in(struct network_layer *l) {
+    int t = element(), c = t / (l->network->batch * pixels_in(l));
+    if (c >= l->channels)
+        return;
+    const float *kept = l->kept + room(l) + c;
+    float x = (l->in + room(l))[t], d = (l->d_out + room(l))[t];
+    give(l->d_in + room(l) + t,
+         kept[KEPT_FACTOR * l->channels] * d -
+             kept[KEPT_SLOPE * l->channels] * (x - kept[KEPT_MEAN * l->channels]) -
+             kept[KEPT_OFFSET * l->channels],
+         l->adds_in);
+}
+
+/* ---- maxima ---- */
+
+/* The largest of four (the first of equals), with the bias, cut off below zero. */
+KERNEL void kernel_pool(struct network_layer *l) {
+    int t = element(), half = l->out_side, c = t / (half * half * l->network->batch);
+    if (c >= l->outs)
+        return;
+    const float *p = l->in + room(l) + (size_t)(t / half) * 2 * l->side + t % half * 2;
+    float a = p[0], b = p[1], d = p[l->side], e = p[l->side + 1];
+    float top = b > a ? b : a, low = e > d ? e : d;
+    int at_top = b > a ? 1 : 0, at_low = e > d ? 3 : 2;
+    float v = (low > top ? low : top) + (l->bias ? l->values[c] : 0);
+    (l->out + room(l))[t] = v > 0 ? v : 0;
+    (l->choice + room(l))[t] = low > top ? at_low : at_top;
+}
+
+KERNEL void kernel_pool_in(struct network_layer *l) {
+    int t = element(), half = l->out_side;
+    if (t >= l->outs * l->network->batch * half * half)
+        return;
+    float *p = l->d_in + room(l) + (size_t)(t / half) * 2 * l->side + t % half * 2;
+    float g = (l->out + room(l))[t] > 0 ? (l->d_out + room(l))[t] : 0;
+    int choice = (l->choice + room(l))[t];
+    for (int i = 0; i < 4; i++)
+        give(p + i / 2 * l->side + i % 2, i == choice ? g : 0, l->adds_in);
+}
+
+KERNEL void kernel_pool_gradient(struct network_layer *l) {
+    int c = element(), n = l->network->batch * pixels_out(l);
+    if (c >= l->outs)
+        return;
+    const float *out = l->out + room(l) + (size_t)c * n, *d = l->d_out + room(l) + (size_t)c * n;
+    float sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += out[i] > 0 ? d[i] : 0;
+    own(l->gradient, l->trained)[c] = sum;
+}
+
+/* ---- what has no parameters ---- */
+
+KERNEL void kernel_add(struct network_layer *l) {
+    int t = element();
+    if (t >= l->outs * l->network->batch * pixels_out(l))
+        return;
+    float v = (l->in + room(l))[t] + (l->second + room(l))[t];
+    (l->out + room(l))[t] = v > 0 ? v : 0;
+}
+
+KERNEL void kernel_add_in(struct network_layer *l) {
+    int t = element();
+    if (t >= l->outs * l->network->batch * pixels_out(l))
+        return;
+    float d = (l->out + room(l))[t] > 0 ? (l->d_out + room(l))[t] : 0;
+    give(l->d_in + room(l) + t, d, l->adds_in);
+    give(l->d_second + room(l) + t, d, l->adds_second);
+}
+
+/* One feature of a sample: the mean of a channel. */
+KERNEL void kernel_average(struct network_layer *l) {
+    int t = element(), c = t % l->channels, n = t / l->channels, pixels = pixels_in(l);
+    if (n >= l->network->batch)
+        return;
+    const float *x = l->in + room(l) + (size_t)(c * l->network->batch + n) * pixels;
+    double sum = 0;
+    for (int i = 0; i < pixels; i++)
+        sum += (double)x[i];
+    (l->out + room(l))[t] = (float)(sum / pixels);
+}
+
+KERNEL void kernel_average_in(struct network_layer *l) {
+    int t = element(), pixels = pixels_in(l), batch = l->network->batch;
+    int n = t / pixels % batch, c = t / pixels / batch;
+    if (c >= l->channels)
+        return;
+    give(l->d_in + room(l) + t, (l->d_out + room(l))[n * l->channels + c] / (float)pixels,
+         l->adds_in);
+}
+
+/* From [channel][sample][pixel], which t counts, to [sample][feature]. */
+INLINE int flat(const struct network_layer *l, int t) {
+    int pixels = pixels_in(l), batch = l->network->batch;
+    int n = t / pixels % batch, c = t / pixels / batch;
+    return n * l->outs + c * pixels + t % pixels;
+}
+
+KERNEL void kernel_flatten(struct network_layer *l) {
+    int t = element();
+    if (t < l->channels * l->network->batch * pixels_in(l))
+        (l->out + room(l))[flat(l, t)] = (l->in + room(l))[t];
+}
+
+KERNEL void kernel_flatten_in(struct network_layer *l) {
+    int t = element();
+    if (t < l->channels * l->network->batch * pixels_in(l))
+        give(l->d_in + room(l) + t, (l->d_out + room(l))[flat(l, t)], l->adds_in);
+}
+
+/* ---- loss ---- */
 
 /* e^x for x <= 0: 2^k e^r with |r| <= ln(2)/2, and the series of e^r; its 14th power is below one
  * part in 10^17. */
@@ -145,194 +391,100 @@ INLINE double log_of(double x) {
 
 /* Softmax and cross entropy of one sample (loss.h). */
 KERNEL void kernel_loss(struct network *n) {
-    struct network_shard *s = shard_of(n);
     int sample = element();
-    if (sample >= B)
+    if (sample >= n->batch)
         return;
-    const float *logits = s->logits + sample * LENET_CLASSES;
-    float *d = s->d_logits + sample * LENET_CLASSES, top = logits[0];
-    int label = n->in.labels[blockIdx.y][sample];
-    double sum = 0, e[LENET_CLASSES];
-    for (int k = 1; k < LENET_CLASSES; k++)
+    size_t image = (size_t)blockIdx.y * (size_t)n->batch + (size_t)sample;
+    const float *logits = n->logits + room_of(n) + sample * n->classes;
+    float *d = n->d_logits + room_of(n) + sample * n->classes, top = logits[0];
+    int label = n->labels[image];
+    double sum = 0;
+    for (int k = 1; k < n->classes; k++)
         top = logits[k] > top ? logits[k] : top;
-    for (int k = 0; k < LENET_CLASSES; k++) {
-        e[k] = exp_of((double)logits[k] - top);
-        sum += e[k];
-    }
-    for (int k = 0; k < LENET_CLASSES; k++)
-        d[k] = (float)(e[k] / sum - (k == label));
-    s->losses[sample] = log_of(sum) - ((double)logits[label] - top);
+    for (int k = 0; k < n->classes; k++)
+        sum += exp_of((double)logits[k] - top);
+    for (int k = 0; k < n->classes; k++)
+        d[k] = (float)(exp_of((double)logits[k] - top) / sum - (k == label));
+    n->losses[image] = log_of(sum) - ((double)logits[label] - top);
 }
 
-/* One element of the gradient of a layer's input, cut off where that was cut off. */
-INLINE void dense_back(const float *weights, const float *d_out, const float *input, int in,
-                       int out, float *ret) {
-    int t = element(), i = t % in, sample = t / in;
-    if (sample >= B)
-        return;
-    const float *g = d_out + sample * out;
-    float sum = 0;
-    for (int o = 0; o < out; o++)
-        sum += g[o] * weights[o * in + i];
-    ret[t] = input[t] > 0 ? sum : 0;
-}
-
-KERNEL void kernel_d_hidden2(struct network *n) {
-    struct network_shard *s = shard_of(n);
-    dense_back(n->in.parameters + LENET_DENSE3_WEIGHTS, s->d_logits, s->hidden2, 84, LENET_CLASSES,
-               s->d_hidden2);
-}
-
-KERNEL void kernel_d_hidden1(struct network *n) {
-    struct network_shard *s = shard_of(n);
-    dense_back(n->in.parameters + LENET_DENSE2_WEIGHTS, s->d_hidden2, s->hidden1, 120, 84,
-               s->d_hidden1);
-}
-
-KERNEL void kernel_d_pooled2(struct network *n) {
-    struct network_shard *s = shard_of(n);
-    dense_back(n->in.parameters + LENET_DENSE1_WEIGHTS, s->d_hidden1, s->pooled2, 400, 120,
-               s->d_pooled2);
-}
-
-/* Of the four pixels of a square only the largest had an effect. (dy, dx) is how far a pixel of the
- * input lies from the square's corner: it was one of the 25 that are multiplied for that largest
- * one, or it had no effect, and then the weight is 0. Without branches: neighbours would part. */
-INLINE float weight_at(const float *weights, int choice, int dy, int dx) {
-    int ky = dy - (choice >> 1), kx = dx - (choice & 1);
-    int within = ((unsigned)ky < 5) & ((unsigned)kx < 5);
-    float w = weights[within ? ky * 5 + kx : 0];
-    return within ? w : 0;
-}
-
-KERNEL void kernel_d_pooled1(struct network *n) {
-    struct network_shard *s = shard_of(n);
-    int t = element(), y = t % 196 / 14, x = t % 14, sample = t / 196 % B, c = t / 196 / B;
-    if (c >= 6)
-        return;
-    const float *weights = n->in.parameters + LENET_CONV2_WEIGHTS + c * 25;
-    int top = y > 5 ? (y - 4) / 2 : 0, left = x > 5 ? (x - 4) / 2 : 0;
-    int bottom = y / 2 < 4 ? y / 2 : 4, right = x / 2 < 4 ? x / 2 : 4;
-    float sum = 0;
-    for (int o = 0; o < 16; o++, weights += 150)
-        for (int qy = top; qy <= bottom; qy++)
-            for (int qx = left; qx <= right; qx++) {
-                int at = sample * 400 + o * 25 + qy * 5 + qx;
-                sum +=
-                    s->d_pooled2[at] * weight_at(weights, s->choice2[at], y - 2 * qy, x - 2 * qx);
-            }
-    s->d_pooled1[t] = s->pooled1[t] > 0 ? sum : 0;
-}
-
-/* One sample's part of one parameter of the first layer: 196 terms one after another are enough. */
-KERNEL void kernel_d_conv1(struct network *n) {
-    struct network_shard *s = shard_of(n);
-    int t = element(), i = t % NETWORK_CONV1, sample = t / NETWORK_CONV1;
-    if (sample >= B)
-        return;
-    int bias = i >= 150, o = bias ? i - 150 : i / 25, k = bias ? 0 : i % 25;
-    const float *g = s->d_pooled1 + (o * B + sample) * 196;
-    const int32_t *choice = s->choice1 + (o * B + sample) * 196;
-    const float *in = s->input + sample * PADDED * PADDED + k / 5 * PADDED + k % 5;
-    float sum = 0;
-    for (int q = 0; q < 196; q++) {
-        int y = q / 14 * 2 + choice[q] / 2, x = q % 14 * 2 + choice[q] % 2;
-        sum += bias ? g[q] : g[q] * in[y * PADDED + x];
-    }
-    s->d_conv1[sample][i] = sum;
-}
-
-INLINE float gradient_conv1(const struct network_shard *s, int i) {
-    float sum = 0;
-    for (int sample = 0; sample < B; sample++)
-        sum += s->d_conv1[sample][i];
-    return sum;
-}
-
-INLINE float gradient_conv2(const struct network_shard *s, int i) {
-    int bias = i >= 16 * 150, o = bias ? i - 16 * 150 : i / 150, k = bias ? 0 : i % 25;
-    int c = bias ? 0 : i % 150 / 25;
-    float sum = 0;
-    for (int sample = 0; sample < B; sample++) {
-        const float *g = s->d_pooled2 + sample * 400 + o * 25;
-        const int32_t *choice = s->choice2 + sample * 400 + o * 25;
-        const float *in = s->pooled1 + (c * B + sample) * 196 + k / 5 * 14 + k % 5;
-        for (int q = 0; q < 25; q++) {
-            int y = q / 5 * 2 + choice[q] / 2, x = q % 5 * 2 + choice[q] % 2;
-            sum += bias ? g[q] : g[q] * in[y * 14 + x];
-        }
-    }
-    return sum;
-}
-
-/* Weights [out][in], then biases [out]. */
-INLINE float gradient_dense(const float *d_out, const float *input, int in, int out, int i) {
-    int bias = i >= out * in, o = bias ? i - out * in : i / in;
-    float sum = 0;
-    for (int sample = 0; sample < B; sample++)
-        sum +=
-            bias ? d_out[sample * out + o] : d_out[sample * out + o] * input[sample * in + i % in];
-    return sum;
-}
-
-KERNEL void kernel_gradient(struct network *n) {
-    struct network_shard *s = shard_of(n);
-    int i = element();
-    float g;
-    if (i >= LENET_PARAMETERS)
-        return;
-    if (i < LENET_CONV2_WEIGHTS)
-        g = gradient_conv1(s, i);
-    else if (i < LENET_DENSE1_WEIGHTS)
-        g = gradient_conv2(s, i - LENET_CONV2_WEIGHTS);
-    else if (i < LENET_DENSE2_WEIGHTS)
-        g = gradient_dense(s->d_hidden1, s->pooled2, 400, 120, i - LENET_DENSE1_WEIGHTS);
-    else if (i < LENET_DENSE3_WEIGHTS)
-        g = gradient_dense(s->d_hidden2, s->hidden1, 120, 84, i - LENET_DENSE2_WEIGHTS);
-    else
-        g = gradient_dense(s->d_logits, s->hidden2, 84, LENET_CLASSES, i - LENET_DENSE3_WEIGHTS);
-    s->gradient[i] = g;
-}
+/* ---- sums ---- */
 
 /* As fixed_point.h says: 2^-32 units, to the nearest, ties to even; numbers from 2^18 on and what
  * is none are bad. */
-INLINE int64_t fixed_point(double x, int32_t *bad) {
+INLINE int64_t fixed_point(double x, int *bad) {
     const double magic = 6755399441055744.0; /* 1.5 * 2^52 */
     double d = x * 4294967296.0 + magic;
     int64_t bits, magic_bits;
     memcpy(&bits, &d, sizeof(bits));
     memcpy(&magic_bits, &magic, sizeof(magic_bits));
-    if (!(x < 262144.0 && x > -262144.0)) {
-        *bad = 1; /* whoever finds one writes the same */
-        return 0;
-    }
-    return bits - magic_bits;
+    *bad = !(x < 262144.0 && x > -262144.0);
+    return *bad ? 0 : bits - magic_bits;
 }
 
-KERNEL void kernel_sum(struct network *n) {
-    int i = element();
+/* Whoever finds one writes the same. */
+INLINE void note(const struct network_layer *l, int shard, int what) {
+    l->network->bad[shard] = 1;
+    l->wrong[what * l->wrong_row + shard] = 1;
+}
+
+INLINE int64_t sum_of(const struct network_layer *l, const float *x, int n, int what) {
     int64_t sum = 0;
-    if (i > LENET_PARAMETERS)
-        return;
-    for (int k = 0; k < n->in.shards; k++) {
-        const struct network_shard *s = &n->shards[k];
-        double x = 0;
-        if (i < LENET_PARAMETERS)
-            x = s->gradient[i];
-        else
-            for (int sample = 0; sample < B; sample++)
-                x += s->losses[sample];
-        sum += fixed_point(x, &n->out.bad[k]);
+    int bad;
+    for (int k = 0; k < l->network->step.shards; k++, x += n) {
+        sum += fixed_point((double)*x, &bad);
+        if (bad)
+            note(l, k, what);
     }
-    n->out.sums[i] = sum;
+    return sum;
+}
+
+KERNEL void kernel_sum(struct network_layer *l) {
+    int t = element();
+    if (t < l->trained)
+        l->sums[t] = sum_of(l, l->gradient + t, l->trained, WRONG_GRADIENT);
+}
+
+KERNEL void kernel_sum_statistics(struct network_layer *l) {
+    int t = element();
+    if (t < l->running)
+        l->statistics_sums[t] = sum_of(l, l->statistics + t, l->running, WRONG_STATISTICS);
+}
+
+KERNEL void kernel_loss_sum(struct network *n) {
+    int64_t sum = 0;
+    if (element() > 0)
+        return;
+    for (int k = 0; k < n->step.shards; k++) {
+        double x = 0;
+        int bad;
+        for (int i = 0; i < n->batch; i++)
+            x += n->losses[k * n->batch + i];
+        sum += fixed_point(x, &bad);
+        if (bad)
+            n->bad[k] = 1;
+    }
+    *n->loss = sum;
+}
+
+KERNEL void kernel_check(struct network_layer *l) {
+    int n = l->outs * l->network->batch * pixels_out(l);
+    const float *x = l->out + room(l);
+    if (element() > 0)
+        return;
+    for (int i = 0; i < n; i++)
+        if (!(x[i] - x[i] == 0)) {
+            note(l, (int)blockIdx.y, WRONG_OUTPUT);
+            return;
+        }
 }
 
 KERNEL void kernel_classify(struct network *n) {
-    int t = element(), k = t / B, sample = t % B, best = 0;
-    if (k >= n->in.shards)
+    int sample = element(), best = 0;
+    if (sample >= n->batch)
         return;
-    const float *logits = n->shards[k].logits + sample * LENET_CLASSES;
-    for (int i = 1; i < LENET_CLASSES; i++)
+    const float *logits = n->logits + room_of(n) + sample * n->classes;
+    for (int i = 1; i < n->classes; i++)
         best = logits[i] > logits[best] ? i : best;
-    n->out.classes[k][sample] = (uint8_t)best;
+    n->answers[blockIdx.y * (unsigned)n->batch + (unsigned)sample] = (uint8_t)best;
 }

@@ -19,10 +19,9 @@ struct ddp {
     size_t open;             /* what lies from here on is summed, or will be */
 };
 
-/* Where layers are not computed one by one, or alone, there is nothing to wait for. */
 static int ddp_open(struct trainer *t, struct err *err) {
     struct ddp *d = t->m = mem_new(struct ddp);
-    if (t->o->world > 1 && t->o->overlap && t->compute->pass) {
+    if (t->o->world > 1 && t->o->overlap) {
         d->reducer = reducer_new(t, err);
         if (!d->reducer)
             return -EAGAIN;

@@ -73,28 +73,28 @@ static int open_device(struct dp *dp, int i, struct err *err) {
     size_t values = t->model->values;
     char label[COMPUTE_LABEL];
     struct ration ration = {.limit = t->ration.limit};
-    const struct compute_place at = {.model = t->model, .wake_fd = -1};
+    struct compute_place at = {.model = t->model,
+                               .local_rank = t->o->local_rank + i,
+                               .wake_fd = t->wake_fd,
+                               .limit_ns = t->o->device_ns};
     d->dp = dp;
     d->n = shards_of(i, dp->n, (int)t->o->shards, d->shards);
     d->read = t->read + d->shards[0] * t->model->data.batch;
+    at.batches = d->n;
     int r = t->compute->open(&at, &d->c, label, err);
     if (r == 0)
-        r = ration_take(&ration, RATION_ACTIVATIONS, t->compute->bytes(d->c), err);
+        r = work_count_compute(&ration, t->compute, d->c, err);
     if (r < 0)
         return r;
     d->weights = ration_alloc(&ration, RATION_PARAMETERS, values, sizeof(float), err);
-    if (d->weights)
+    if (d->weights && !t->compute->sum)
         d->gradient = ration_alloc(&ration, RATION_GRADIENTS, values, sizeof(float), err);
-    if (d->gradient)
+    if (d->weights && (t->compute->sum || d->gradient))
         d->sums = ration_alloc(&ration, RATION_GRADIENTS, values + 1, sizeof(int64_t), err);
     return d->sums ? 0 : -ENOMEM;
 }
 
 static int dp_open(struct trainer *t, struct err *err) {
-    if (t->compute != &compute_cpu)
-        return err_say(err, -EOPNOTSUPP,
-                       "--mode=dp computes on several devices in one process, and the GPU library "
-                       "opens one: use --device=cpu, or --mode=ddp and a rank for each GPU");
     int r = work_open(t, err);
     struct dp *dp = t->m = mem_new(struct dp);
     dp->t = t;

@@ -2,8 +2,7 @@
  * layer's weights are gathered when it is computed and given back behind it; its gradients' sums are
  * scattered as soon as they are there. What a rank holds besides is one layer.
  *
- * All shards of a rank go through a layer before the next one is gathered, each in a pass of its
- * own. */
+ * All shards of a rank go through a layer before the next one is gathered. */
 #include "scenarios/jobs/ranktrain/fixed_point.h"
 #include "scenarios/jobs/ranktrain/mode/mode.h"
 #include "scenarios/jobs/ranktrain/mode/part.h"
@@ -19,26 +18,15 @@
 struct fsdp {
     size_t unit;     /* numbers of the largest layer, with its statistics */
     float *weights;  /* of one layer */
-    float *gradient; /* of one layer and one shard */
     int64_t *sums;   /* of one layer */
     int64_t *own;    /* this rank's part of all sums */
     int64_t
         *shared; /* sums of the running statistics, and behind them of what shared_numbers says */
-    struct pass *passes[SHARDS_MAX];
     struct compute_batch batches[SHARDS_MAX];
 };
 
 static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
-}
-
-static int take_passes(struct trainer *t, struct fsdp *f, struct err *err) {
-    int r = 0;
-    for (int i = 0; r == 0 && (i == 0 || i < t->n_shards); i++) {
-        f->passes[i] = t->compute->pass(t->c);
-        r = ration_take(&t->ration, RATION_ACTIVATIONS, pass_bytes(f->passes[i]), err);
-    }
-    return r;
 }
 
 /* The statistics, the loss, and how many ranks have been asked to end. */
@@ -54,8 +42,6 @@ static int take_state(struct trainer *t, struct fsdp *f, struct err *err) {
         return r;
     f->weights = ration_alloc(ration, RATION_PARAMETERS, f->unit, sizeof(float), err);
     if (f->weights)
-        f->gradient = ration_alloc(ration, RATION_GRADIENTS, f->unit, sizeof(float), err);
-    if (f->gradient)
         f->sums = ration_alloc(ration, RATION_GRADIENTS, f->unit, sizeof(int64_t), err);
     if (f->sums)
         f->own =
@@ -66,15 +52,11 @@ static int take_state(struct trainer *t, struct fsdp *f, struct err *err) {
 }
 
 static int fsdp_open(struct trainer *t, struct err *err) {
-    if (!t->compute->pass)
-        return err_say(err, -EOPNOTSUPP,
-                       "--mode=fsdp computes layer by layer, which the GPU library cannot: use "
-                       "--device=cpu or another --mode");
     struct fsdp *f = t->m = mem_new(struct fsdp);
     for (int i = 0; i < t->model->n; i++)
         f->unit = larger(f->unit, t->model->layers[i].trained + t->model->layers[i].running);
     int r = take_state(t, f, err);
-    return r == 0 ? take_passes(t, f, err) : r;
+    return r == 0 ? work_count_compute(&t->ration, t->compute, t->c, err) : r;
 }
 
 /* The values of a range come from those that hold them to ret on every rank. */
@@ -123,79 +105,61 @@ static int scatter_layer(struct trainer *t, const struct model_layer *l, struct 
     return r;
 }
 
-static int diverged(const struct trainer *t, int i, const char *what, int layer, struct err *err) {
-    char where[COMPUTE_LABEL];
-    snprintf(where, sizeof(where), "the %s of layer %d (%s)", what, layer + 1,
-             t->model->layers[layer].kind->name);
-    return shards_diverged(t->shards[i], where, err);
+/* The sentence of what a computation has found wrong. */
+static int judge(int r, const struct compute_wrong *w, struct err *err) {
+    return r == -ERANGE ? shards_diverged(w->shard, w->where, err) : r;
 }
 
 static int forward_layer(struct trainer *t, int layer, struct err *err) {
     struct fsdp *f = t->m;
     const struct model_layer *l = &t->model->layers[layer];
+    struct compute_wrong wrong = {0};
     int r = gather_layer(t, l, true, err);
-    for (int i = 0; i < t->n_shards && r == 0; i++) {
-        struct pass_values v = {.learning = true,
-                                .trained = f->weights,
-                                .running = f->weights + l->trained,
-                                .ret_statistics = f->gradient};
-        pass_forward(f->passes[i], layer, &v);
-        if (!fixed_point_add(f->shared + (l->running_at - t->model->trained), f->gradient,
-                             l->running))
-            r = diverged(t, i, "statistics", layer, err);
-    }
-    return r;
+    if (r < 0)
+        return r;
+    return judge(t->compute->layers->forward(t->c, layer, f->weights,
+                                             f->shared + (l->running_at - t->model->trained),
+                                             &wrong, err),
+                 &wrong, err);
 }
 
 static int backward_layer(struct trainer *t, int layer, struct err *err) {
     struct fsdp *f = t->m;
     const struct model_layer *l = &t->model->layers[layer];
+    struct compute_wrong wrong = {0};
     int r = gather_layer(t, l, true, err);
-    memset(f->sums, 0, l->trained * sizeof(*f->sums));
-    for (int i = 0; i < t->n_shards && r == 0; i++) {
-        struct pass_values v = {.learning = true,
-                                .trained = f->weights,
-                                .running = f->weights + l->trained,
-                                .ret_d_trained = f->gradient};
-        pass_backward(f->passes[i], layer, &v);
-        if (!fixed_point_add(f->sums, f->gradient, l->trained))
-            r = diverged(t, i, "gradient", layer, err);
-    }
+    if (r == 0)
+        r = judge(t->compute->layers->backward(t->c, layer, f->weights, f->sums, &wrong, err),
+                  &wrong, err);
     return r == 0 && l->trained ? scatter_layer(t, l, err) : r;
 }
 
-static int begin_passes(struct trainer *t, struct err *err) {
+static int begin_batches(struct trainer *t, struct err *err) {
     struct fsdp *f = t->m;
     int batch = t->model->data.batch, r = 0;
     const uint32_t *samples = sampler_step(&t->sampler, t->state.step + 1);
     bool asked = rankquake_asked(&t->q, RANKQUAKE_ASK_SAMPLES);
     for (int i = 0; i < t->n_shards && r == 0; i++) {
         struct compute_batch *b = &f->batches[i];
+        b->shard = t->shards[i];
         r = shards_read(&t->data.train, samples + t->shards[i] * batch, batch, b, err);
         for (int k = 0; k < batch && asked && r == 0; k++)
             t->read[i * batch + k] = images_number(&t->data.train, b->images[k]);
-        if (r == 0)
-            pass_begin(f->passes[i], b->images);
     }
     memset(f->shared, 0, shared_numbers(t) * sizeof(*f->shared));
-    return r;
+    return r == 0 ? t->compute->layers->begin(t->c, f->batches, t->n_shards, true, err) : r;
 }
 
 static int take_losses(struct trainer *t, struct err *err) {
     struct fsdp *f = t->m;
-    for (int i = 0; i < t->n_shards; i++) {
-        double loss = pass_loss(f->passes[i], f->batches[i].labels);
-        int bad = pass_first_bad(f->passes[i]);
-        if (bad >= 0 || !(loss < (double)FIXED_POINT_LIMIT))
-            return diverged(t, i, "output", bad < 0 ? t->model->n - 1 : bad, err);
-        f->shared[t->model->values - t->model->trained] += fixed_point_of(loss);
-    }
-    return 0;
+    struct compute_wrong wrong = {0};
+    int64_t *loss = f->shared + (t->model->values - t->model->trained);
+    return judge(t->compute->layers->loss(t->c, loss, &wrong, err), &wrong, err);
 }
 
 static int compute(struct trainer *t, struct err *err) {
     int64_t begun_ns = deadline_now_ns();
-    int r = begin_passes(t, err);
+    int r = begin_batches(t, err);
     for (int i = 0; i < t->model->n && r == 0; i++)
         r = forward_layer(t, i, err);
     if (r == 0)
@@ -226,19 +190,19 @@ static int fsdp_step(struct trainer *t, double *ret_loss, struct err *err) {
 static int fsdp_classify(struct trainer *t, const uint8_t *const *images, uint8_t *ret_classes,
                          struct err *err) {
     struct fsdp *f = t->m;
+    const struct compute_layers *layers = t->compute->layers;
+    struct compute_wrong wrong;
     int r = 0;
-    if (images)
-        pass_begin(f->passes[0], images);
-    for (int i = 0; i < t->model->n && r == 0; i++) {
-        const struct model_layer *l = &t->model->layers[i];
-        const struct pass_values v = {.trained = f->weights, .running = f->weights + l->trained};
-        r = gather_layer(t, l, false, err);
-        if (r == 0 && images)
-            pass_forward(f->passes[0], i, &v);
+    if (images) {
+        memcpy(f->batches[0].images, images, (size_t)t->model->data.batch * sizeof(*images));
+        r = layers->begin(t->c, f->batches, 1, false, err);
     }
-    if (r == 0 && images)
-        pass_classes(f->passes[0], ret_classes);
-    return r;
+    for (int i = 0; i < t->model->n && r == 0; i++) {
+        r = gather_layer(t, &t->model->layers[i], false, err);
+        if (r == 0 && images)
+            r = layers->forward(t->c, i, f->weights, NULL, &wrong, err);
+    }
+    return r == 0 && images ? layers->classes(t->c, ret_classes, err) : r;
 }
 
 static void fsdp_close(struct trainer *t) {
@@ -246,10 +210,7 @@ static void fsdp_close(struct trainer *t) {
     state_fini(&t->state);
     if (!f)
         return;
-    for (int i = 0; i < SHARDS_MAX; i++)
-        pass_free(f->passes[i]);
     free(f->weights);
-    free(f->gradient);
     free(f->sums);
     free(f->own);
     free(f->shared);
@@ -259,6 +220,7 @@ static void fsdp_close(struct trainer *t) {
 const struct mode mode_fsdp = {
     .name = "fsdp",
     .summary = "each rank holds its part of everything and gathers one layer at a time",
+    .layered = true,
     .open = fsdp_open,
     .step = fsdp_step,
     .gather = part_gather,

@@ -9,9 +9,10 @@
 
 struct mode {
     const char *name, *summary;
-    bool pairs;  /* its ranks send one another something */
-    bool serves; /* rank 0 has no shards: one more rank than shards may take part */
-    bool alone;  /* one process */
+    bool pairs;   /* its ranks send one another something */
+    bool serves;  /* rank 0 has no shards: one more rank than shards may take part */
+    bool alone;   /* one process */
+    bool layered; /* computes one layer at a time (compute.h) */
 
     /* Of the options and the world alone. NULL: all are right. */
     int (*check)(const struct ranktrain_options *o, struct err *err);

@@ -5,6 +5,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+int work_count_compute(struct ration *r, const struct compute *compute, void *c, struct err *err) {
+    struct compute_memory m;
+    compute->memory(c, &m);
+    int e = ration_take(r, RATION_PARAMETERS, m.parameters, err);
+    if (e == 0)
+        e = ration_take(r, RATION_GRADIENTS, m.gradients, err);
+    return e == 0 ? ration_take(r, RATION_ACTIVATIONS, m.activations, err) : e;
+}
+
 int work_open_state(struct trainer *t, struct state_range held, struct state_range held_moments,
                     struct err *err) {
     const struct optimizer_kind *k = t->optimizer.kind;
@@ -22,12 +31,13 @@ int work_open_part(struct trainer *t, struct state_range held, struct state_rang
                    struct err *err) {
     size_t values = t->model->values;
     int r = work_open_state(t, held, held_moments, err);
-    if (r == 0 && t->compute->bytes)
-        r = ration_take(&t->ration, RATION_ACTIVATIONS, t->compute->bytes(t->c), err);
+    if (r == 0)
+        r = work_count_compute(&t->ration, t->compute, t->c, err);
     if (r < 0)
         return r;
-    t->gradient = ration_alloc(&t->ration, RATION_GRADIENTS, values, sizeof(float), err);
-    if (t->gradient)
+    if (!t->compute->sum)
+        t->gradient = ration_alloc(&t->ration, RATION_GRADIENTS, values, sizeof(float), err);
+    if (t->compute->sum || t->gradient)
         t->sums = ration_alloc(&t->ration, RATION_GRADIENTS, values + 1, sizeof(int64_t), err);
     return t->sums ? 0 : -ENOMEM;
 }

@@ -10,6 +10,9 @@
 int work_open_state(struct trainer *t, struct state_range held, struct state_range held_moments,
                     struct err *err);
 
+/* Counts what a computation has allocated. */
+int work_count_compute(struct ration *r, const struct compute *compute, void *c, struct err *err);
+
 /* Memory for a state of which this rank holds so much, for one gradient and for the sums of all.
  * Returns 0, or -ENOMEM when it does not fit into the device. work_close in either case. */
 int work_open_part(struct trainer *t, struct state_range held, struct state_range held_moments,

@@ -214,7 +214,7 @@ static void test_an_error_that_spoils_the_context_ends_the_worker_at_its_step(vo
     (void)state;
     static const struct {
         const char *fake, *sentence;
-    } rows[] = {{"sticky=700@launch:20", "cudaErrorIllegalAddress (700)"},
+    } rows[] = {{"sticky=700@launch:40", "cudaErrorIllegalAddress (700)"},
                 {"sticky=719@launch:1", "cudaErrorLaunchFailure (719)"},
                 {"sticky=214@launch:14", "cudaErrorECCUncorrectable (214)"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -229,7 +229,7 @@ static void test_an_error_that_spoils_the_context_ends_the_worker_at_its_step(vo
 static void test_an_error_of_one_rank_is_noticed_by_the_others(void **state) {
     (void)state;
     run("RANKTRAIN_CUDA=%s/../../../fakes/ranktrain_cuda.so "
-        "RANKTRAIN_FAKE_CUDA=rank=1,sticky=700@launch:20 "
+        "RANKTRAIN_FAKE_CUDA=rank=1,sticky=700@launch:40 "
         "%s/spawn_world 3 0 0 0 0 -- %s/spawn_train --device=cuda --steps=100000 2>&1",
         place, place, place);
     assert_said("rank 1: step 2: GPU 0 (Fake GPU): computing: cudaErrorIllegalAddress (700)");
@@ -249,7 +249,7 @@ static void test_a_device_that_hangs_is_given_up_at_the_deadline(void **state) {
 static void test_sigterm_ends_a_worker_whose_device_hangs(void **state) {
     (void)state;
     assert_int_equal(run("RANKTRAIN_CUDA=%s/../../../fakes/ranktrain_cuda.so "
-                         "RANKTRAIN_FAKE_CUDA=hang@launch:20 "
+                         "RANKTRAIN_FAKE_CUDA=hang@launch:40 "
                          "%s/spawn_world 1 0 15 0 1 -- %s/spawn_train --device=cuda --steps=4 "
                          "--log-every=1 2>&1",
                          place, place, place),
