@@ -34,15 +34,21 @@ static int test_batch(struct trainer *t, uint32_t b, bool there, int64_t *right,
     return r;
 }
 
-/* Every rank classifies its share of the test set. Returns the share of right answers. */
+/* Every rank classifies its share of the test set; of a group that has broken up rank 0 alone all of
+ * it. Returns the share of right answers. */
 static int test(struct trainer *t, double *ret_accuracy, struct err *err) {
     uint32_t batches = test_batches(t), world = (uint32_t)t->o->world, rank = (uint32_t)t->o->rank;
-    uint32_t from = batches * rank / world, to = batches * (rank + 1) / world;
     int64_t right = 0;
     int r = 0;
+    if (t->broken_up) {
+        world = 1;
+        batches = trainer_leads(t) ? batches : 0;
+        rank = 0;
+    }
+    uint32_t from = batches * rank / world, to = batches * (rank + 1) / world;
     for (uint32_t i = 0; r == 0 && i < (batches + world - 1) / world; i++)
         r = test_batch(t, from + i, from + i < to, &right, err);
-    if (r == 0)
+    if (r == 0 && !t->broken_up)
         r = trainer_sum(t, &right, 1, err);
     *ret_accuracy = (double)right / (double)(batches * (uint32_t)t->model->data.batch);
     return r;
@@ -59,7 +65,7 @@ int finish(struct trainer *t, struct err *err) {
     if (r < 0)
         return r;
     rankquake_exit_barrier(&t->q);
-    r = trainer_sum(t, &all, 1, err);
+    r = t->broken_up ? 0 : trainer_sum(t, &all, 1, err);
     if (r < 0)
         return r == -ECANCELED ? r : err_wrap(err, "exit barrier: ");
     rankquake_done(&t->q, model);

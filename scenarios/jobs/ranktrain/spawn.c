@@ -24,6 +24,7 @@ struct spawn {
     char **argv; /* of the ranks */
     bool again;  /* who was killed is started once more, alone (--recover=in-process) */
     int starts;  /* that are left */
+    int spare;   /* workers that may be lost (--backup-workers) */
     int status;  /* of the first that failed */
     bool asked, ending;
     int64_t grace_ns;
@@ -104,10 +105,20 @@ static bool starts_again(struct spawn *s, int rank, int status) {
     return start(s, rank) == 0;
 }
 
+/* A server goes on without a worker that was killed, as long as there are others to spare. */
+static bool is_spared(struct spawn *s, int rank, int status) {
+    if (rank == 0 || s->ending || !WIFSIGNALED(status) || s->spare == 0)
+        return false;
+    s->spare--;
+    fprintf(stderr, "ranktrain: rank %d was killed by signal %d; the others go on\n", rank,
+            WTERMSIG(status));
+    return true;
+}
+
 static void ended(struct spawn *s, int rank, int status) {
     s->pids[rank] = 0;
     s->left--;
-    if (starts_again(s, rank, status))
+    if (starts_again(s, rank, status) || is_spared(s, rank, status))
         return;
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (code == 0 || s->ending)
@@ -155,7 +166,8 @@ int spawn_ranks(const struct ranktrain_options *o, char **argv, struct err *err)
                       .argv = arguments(argv),
                       .again = strcmp(o->recover, "in-process") == 0,
                       .grace_ns = o->grace_ns,
-                      .starts = STARTS};
+                      .starts = STARTS,
+                      .spare = (int)o->backup_workers};
     sigset_t set;
     int r = 0;
     sigemptyset(&set);

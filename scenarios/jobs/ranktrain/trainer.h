@@ -43,9 +43,10 @@ struct trainer {
     const struct gpu_backend *gpu; /* NULL: not opened */
     const struct collective *collective;
     void *ring;
-    bool reduced; /* the first collective has been announced */
-    bool ends;    /* the server has said that no step follows */
-    bool leaves;  /* some rank has been asked to end: all save the step that they are at together */
+    bool reduced;   /* the first collective has been announced */
+    bool ends;      /* the server has said that no step follows */
+    bool broken_up; /* a rank has gone, and the others have trained to the end: they meet no more */
+    bool leaves; /* some rank has been asked to end: all save the step that they are at together */
     struct asked asked;
 
     struct training training;

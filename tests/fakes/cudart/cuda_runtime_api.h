@@ -17,11 +17,13 @@
  *     oom-at=N           the N-th allocation on the device fails (2)
  *     sticky=CODE@launch:N   the N-th launch is accepted and spoils the context
  *     hang@launch:N      the N-th kernel never ends
+ *     wait@launch:N      the N-th kernel goes on when a function has been put into another stream,
+ *                        as NCCL's kernels are
  *     hang@init          taking the device never ends
  *     rank=N             what goes wrong goes wrong in the process with RANK=N alone
  *     report=FILE        at its end the process appends a line to the file: "rank 0 device 0
- *                        bytes 0 pinned 0 streams 0 events 0 launches 12": what it has not given
- *                        back */
+ *                        bytes 0 pinned 0 streams 0 events 0 launches 12 peak 4096": what it has
+ *                        not given back, and the most bytes that it had on its devices */
 #pragma once
 
 #include <stddef.h>

@@ -31,6 +31,8 @@ static void take_word(const char *word, long *rank) {
         plan.oom_at = (int)v;
     else if (number(word, "hang@launch:", &v))
         plan.hang_at = (int)v;
+    else if (number(word, "wait@launch:", &v))
+        plan.wait_at = (int)v;
     else if (sscanf(word, "sticky=%d@launch:%d", &plan.sticky_code, &plan.sticky_at) == 2)
         ;
     else if (number(word, "rank=", &v))
@@ -61,16 +63,18 @@ static void report(void) {
         return;
     fake_memory_left(&left);
     fake_stream_left(&left);
-    fprintf(f, "rank %s device %d bytes %zu pinned %zu streams %d events %d launches %d\n",
+    fprintf(f,
+            "rank %s device %d bytes %zu pinned %zu streams %d events %d launches %d "
+            "peak %zu\n",
             rank ? rank : "0", last_set, left.bytes, left.pinned, left.streams, left.events,
-            left.launches);
+            left.launches, left.peak);
     fclose(f);
 }
 
 /* What goes wrong is another process's concern. */
 static void go_well(void) {
     plan.busy = plan.full = plan.hang_at_init = false;
-    plan.oom_at = plan.sticky_at = plan.hang_at = 0;
+    plan.oom_at = plan.sticky_at = plan.hang_at = plan.wait_at = 0;
 }
 
 static void read_plan(void) {

@@ -11,7 +11,7 @@ struct fake_plan {
     int devices, driver, mode;
     size_t memory;
     bool busy, full, hang_at_init;
-    int oom_at, sticky_code, sticky_at, hang_at; /* counted from 1; 0: never */
+    int oom_at, sticky_code, sticky_at, hang_at, wait_at; /* counted from 1; 0: never */
     char report[512];
 };
 
@@ -30,7 +30,7 @@ void fake_hang(void) __attribute__((noreturn));
 
 /* What has been asked for and not given back. */
 struct fake_left {
-    size_t bytes, pinned;
+    size_t bytes, pinned, peak;
     int streams, events, launches;
 };
 void fake_memory_left(struct fake_left *ret);

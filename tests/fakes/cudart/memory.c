@@ -13,13 +13,14 @@ struct block {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct block *blocks;
-static size_t on_device, pinned_bytes;
+static size_t on_device, pinned_bytes, peak;
 static int allocations;
 
 void fake_memory_left(struct fake_left *ret) {
     pthread_mutex_lock(&lock);
     ret->bytes = on_device;
     ret->pinned = pinned_bytes;
+    ret->peak = peak;
     pthread_mutex_unlock(&lock);
 }
 
@@ -41,6 +42,7 @@ static cudaError_t allocate(void **ret, size_t size, bool pinned) {
         *b = (struct block){blocks, aligned_alloc(256, (size + 255) / 256 * 256), size, pinned};
         blocks = b;
         *(pinned ? &pinned_bytes : &on_device) += size;
+        peak = on_device > peak ? on_device : peak;
         *ret = b->p;
     } else
         e = cudaErrorMemoryAllocation;

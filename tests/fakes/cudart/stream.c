@@ -38,7 +38,7 @@ __thread __attribute__((tls_model("initial-exec"))) struct dim3 threadIdx, block
 /* One lock for all of it: tests are small. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static int streams, events, launches;
+static int streams, events, launches, functions;
 static cudaStream_t everybodys; /* the one that NULL names */
 
 void fake_stream_left(struct fake_left *ret) {
@@ -49,8 +49,17 @@ void fake_stream_left(struct fake_left *ret) {
     pthread_mutex_unlock(&lock);
 }
 
+static void wait_for_a_function(void) {
+    pthread_mutex_lock(&lock);
+    while (functions == 0)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
 static void run_kernel(const struct work *w) {
     const struct fake_plan *p = fake_plan();
+    if (w->value == p->wait_at)
+        wait_for_a_function();
     if (w->value == p->hang_at)
         fake_hang();
     if (w->value == p->sticky_at) {
@@ -146,6 +155,7 @@ static cudaError_t enqueue(cudaStream_t s, const struct work *work) {
     s = stream_of(s);
     if (w->kind == LAUNCH)
         w->value = ++launches;
+    functions += w->kind == CALL;
     if (w->kind == RECORD)
         w->ticket = ++w->event->asked;
     if (w->kind == WAIT)

@@ -16,10 +16,10 @@
 #include <string.h>
 
 struct fsdp {
-    size_t unit;     /* numbers of the largest layer, with its statistics */
-    float *weights;  /* of one layer */
-    int64_t *sums;   /* of one layer */
-    int64_t *own;    /* this rank's part of all sums */
+    size_t unit;    /* numbers of the largest layer, with its statistics */
+    float *weights; /* of one layer */
+    int64_t *sums;  /* of one layer */
+    int64_t *own;   /* this rank's part of all sums */
     int64_t
         *shared; /* sums of the running statistics, and behind them of what shared_numbers says */
     struct compute_batch batches[SHARDS_MAX];

@@ -3,8 +3,9 @@
  *
  * At every step it announces the step, gathers the workers' sums, updates, and sends the weights to
  * all. With --ps-async it goes on with the first of them, but for --backup-workers (Chen et al.
- * 2016): who comes later gets the newest weights, and what it has computed is dropped. Which are the
- * first depends on time, so the model does. */
+ * 2016): who comes later gets the newest weights, and what it has computed is dropped. Nor does it
+ * wait for those that have gone, as many as there are backups. Which are the first depends on time,
+ * so the model does. */
 #include "scenarios/jobs/ranktrain/fixed_point.h"
 #include "scenarios/jobs/ranktrain/mode/mode.h"
 #include "scenarios/jobs/ranktrain/mode/part.h"
@@ -19,15 +20,19 @@
 
 /* In front of weights on their way to a worker, and of sums on their way back. */
 struct ps_head {
-    uint64_t step;                   /* that the worker is to compute, or has computed */
-    uint64_t at;                     /* to a worker: the step of the weights */
-    uint32_t batches, ends, moments; /* moments: they follow, as a message of their own */
+    uint64_t step; /* that the worker is to compute, or has computed */
+    uint64_t at;   /* to a worker: the step of the weights */
+    uint32_t batches, ends,
+        moments; /* ends: enum ps_ending; moments: they follow, as a message of their own */
 };
+
+enum ps_ending { GOES_ON, ENDS, ENDS_BROKEN_UP };
 
 struct ps {
     struct ps_head *message; /* weights or sums behind it */
     size_t weights, sums;    /* bytes of a message of each */
-    bool busy[BOOTSTRAP_MEMBERS];
+    bool busy[BOOTSTRAP_MEMBERS], gone[BOOTSTRAP_MEMBERS];
+    int lost; /* workers that have gone */
     bool begun;
     uint64_t dropped;
     uint64_t
@@ -159,20 +164,39 @@ static int exchange_moments(struct trainer *t, enum collective_op op, int peer, 
     return trainer_exchange(t, &call, err);
 }
 
+/* Rank 0: whether r says that a worker has gone and the others are enough. late: it need not have
+ * gone, it has said nothing in time. */
+static bool goes_on_without(struct trainer *t, int worker, int r, bool late, struct err *err) {
+    struct ps *ps = t->m;
+    bool gone = r == -ECONNRESET || r == -EPIPE || (late && r == -ETIMEDOUT);
+    if (!gone || worker < 1 || strcmp(t->o->recover, "in-process") == 0 || !t->collective->forget ||
+        ps->lost >= t->o->backup_workers)
+        return false;
+    ps->lost++;
+    ps->gone[worker] = true;
+    t->collective->forget(t->ring, worker);
+    fprintf(stderr,
+            "ranktrain: rank 0: %s; goes on without it, as without %d of %lld backup workers\n",
+            err->msg, ps->lost, (long long)t->o->backup_workers);
+    *err = (struct err){0};
+    return true;
+}
+
 /* Rank 0: the weights of now, from which a worker is to compute a step, or the last ones. */
-static int send_weights(struct trainer *t, int worker, uint64_t step, bool ends, struct err *err) {
+static int send_weights(struct trainer *t, int worker, uint64_t step, enum ps_ending ends,
+                        struct err *err) {
     struct ps *ps = t->m;
     bool copy = copy_is_due(t, worker, ends);
     *ps->message =
         (struct ps_head){.step = step, .at = t->state.step, .ends = ends, .moments = copy};
     memcpy(ps->message + 1, t->state.weights, ps->weights - sizeof(*ps->message));
-    ps->busy[worker] = !ends;
-    int r = message(t, COLLECTIVE_SEND, &worker, ps->weights, err);
+    ps->busy[worker] = ends == GOES_ON;
+    int peer = worker, r = message(t, COLLECTIVE_SEND, &peer, ps->weights, err);
     if (r == 0 && copy)
         r = exchange_moments(t, COLLECTIVE_SEND, worker, t->state.moment[0], err);
     if (r == 0 && copy)
         ps->copied[worker] = t->state.step;
-    return r;
+    return r < 0 && goes_on_without(t, worker, r, false, err) ? 0 : r;
 }
 
 /* A worker keeps what it was sent. */
@@ -197,6 +221,8 @@ static int gather_first(struct trainer *t, uint64_t step, struct err *err) {
     while (wanted > 0) {
         int peer = COLLECTIVE_ANY;
         int r = message(t, COLLECTIVE_RECEIVE, &peer, ps->sums, err);
+        if (r < 0 && goes_on_without(t, peer, r, false, err))
+            continue;
         if (r < 0)
             return r;
         ps->busy[peer] = false;
@@ -207,28 +233,36 @@ static int gather_first(struct trainer *t, uint64_t step, struct err *err) {
             continue;
         }
         ps->dropped++;
-        r = send_weights(t, peer, step, false, err);
+        r = send_weights(t, peer, step, GOES_ON, err);
         if (r < 0)
             return r;
     }
     return batches;
 }
 
-/* Behind the last step: who is still at work is heard once more, and all get the last weights. */
+/* Who is still at work is heard once more. */
+static int hear_late(struct trainer *t, int worker, struct err *err) {
+    struct ps *ps = t->m;
+    int peer = worker;
+    if (!ps->busy[worker] || ps->gone[worker])
+        return 0;
+    ps->dropped++;
+    int r = message(t, COLLECTIVE_RECEIVE, &peer, ps->sums, err);
+    return r < 0 && goes_on_without(t, worker, r, true, err) ? 0 : r;
+}
+
+/* Behind the last step all get the last weights. */
 static int dismiss(struct trainer *t, struct err *err) {
     struct ps *ps = t->m;
     int r = 0;
-    for (int i = 1; i < t->o->world && r == 0; i++) {
-        int peer = i;
-        if (ps->busy[i]) {
-            ps->dropped++;
-            r = message(t, COLLECTIVE_RECEIVE, &peer, ps->sums, err);
-        }
-        if (r == 0)
-            r = send_weights(t, i, t->state.step, true, err);
-    }
+    for (int i = 1; i < t->o->world && r == 0; i++)
+        r = hear_late(t, i, err);
+    for (int i = 1; i < t->o->world && r == 0; i++)
+        if (!ps->gone[i])
+            r = send_weights(t, i, t->state.step, ps->lost ? ENDS_BROKEN_UP : ENDS, err);
     if (r == 0)
         printf("dropped %llu gradients that came too late\n", (unsigned long long)ps->dropped);
+    t->broken_up = ps->lost > 0;
     return r;
 }
 
@@ -241,8 +275,8 @@ static int serve(struct trainer *t, double *ret_loss, struct err *err) {
         if (!ps->begun) {
             ps->busy[i] = true;
             ps->copied[i] = t->state.step;
-        } else if (!ps->busy[i])
-            r = send_weights(t, i, step, false, err);
+        } else if (!ps->busy[i] && !ps->gone[i])
+            r = send_weights(t, i, step, GOES_ON, err);
     }
     ps->begun = true;
     if (r == 0)
@@ -270,7 +304,8 @@ static int work(struct trainer *t, double *ret_loss, struct err *err) {
     double samples = (double)(t->n_shards * t->model->data.batch);
     *ret_loss = fixed_point_value(t->sums[t->model->values]) / samples;
     memcpy(s->weights, ps->message + 1, t->model->values * sizeof(*s->weights));
-    t->ends = ps->message->ends;
+    t->ends = ps->message->ends != GOES_ON;
+    t->broken_up = ps->message->ends == ENDS_BROKEN_UP;
     s->step = step;
     return ps->message->moments ? keep_copy(t, err) : 0;
 }
@@ -296,6 +331,8 @@ static void ps_forget(struct trainer *t) {
     struct ps *ps = t->m;
     ps->begun = false;
     memset(ps->busy, 0, sizeof(ps->busy));
+    memset(ps->gone, 0, sizeof(ps->gone));
+    ps->lost = 0;
 }
 
 static void ps_close(struct trainer *t) {

@@ -55,6 +55,10 @@ struct collective {
      * woken, or an error whose sentence names the peer; -ETIMEDOUT when the deadline has passed. */
     int (*poll)(void *c, int timeout_ms, struct err *err);
 
+    /* A rank has gone, and the others go on by sending and receiving: it is asked for nothing more,
+     * COLLECTIVE_ANY is somebody else. NULL: a group does not outlive a rank. */
+    void (*forget)(void *c, int rank);
+
     /* Gives up at once: the peers notice. Nothing but close may follow. */
     void (*abort)(void *c);
 

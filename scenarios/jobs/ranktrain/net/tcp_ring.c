@@ -197,6 +197,12 @@ static int ring_start(void *c, struct collective_call *call, struct err *err) {
     return 0;
 }
 
+static void ring_forget(void *c, int rank) {
+    struct ring *r = c;
+    r->pairs.call = NULL;
+    link_close(&r->links.pairs[rank]);
+}
+
 static void ring_abort(void *c) {
     struct ring *r = c;
     tcp_links_shut(&r->links);
@@ -230,6 +236,7 @@ const struct collective collective_tcp_ring = {
     .open = ring_open,
     .start = ring_start,
     .poll = ring_poll,
+    .forget = ring_forget,
     .abort = ring_abort,
     .close = ring_close,
 };

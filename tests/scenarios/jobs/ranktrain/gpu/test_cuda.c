@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+/* Of VGG-11 of width 8 and images of 28x28: numbers in all, parameters, and the largest layer's. */
+enum { VALUES = 146098, TRAINED = 145410, UNIT = 64 * 64 * 9 };
+
 static char output[1 << 16], report[64], place[PATH_MAX - 512];
 
 static int begin(void **state) {
@@ -100,6 +103,83 @@ static void test_every_world_size_ends_with_the_same_model_and_gives_all_back(vo
         memcpy(want, model + 7, 64);
         assert_all_given_back(world);
     }
+}
+
+/* Every way to share the work, by ranks on devices of their own or on one, or by one process that has
+ * several devices or several streams of one. */
+static void test_every_mode_of_every_network_ends_with_one_model(void **state) {
+    (void)state;
+    static const char *const networks[] = {"lenet", "resnet18 --width=2 --optimizer=adam"};
+    static const struct {
+        int world, devices;
+        const char *mode;
+    } rows[] = {{1, 1, "ddp"},
+                {2, 2, "ddp --overlap"},
+                {3, 1, "fsdp"},
+                {2, 1, "zero"},
+                {2, 2, "manual"},
+                {3, 2, "ps"},
+                {1, 3, "dp --devices=3"},
+                {1, 1, "dp --devices=2"}};
+    for (size_t n = 0; n < sizeof(networks) / sizeof(*networks); n++) {
+        char want[65] = "";
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+            assert_int_equal(truncate(report, 0), 0);
+            run("RANKTRAIN_CUDA=%s/../../../fakes/ranktrain_cuda.so "
+                "RANKTRAIN_FAKE_CUDA=devices=%d,report=%s %s/spawn_world %d 0 0 0 0 -- "
+                "%s/spawn_train --device=cuda --steps=2 --samples=24 --batch-size=12 --shards=6 "
+                "--network=%s --mode=%s 2>&1",
+                place, rows[i].devices, report, place, rows[i].world, place, networks[n],
+                rows[i].mode);
+            const char *model = strstr(output, "\nmodel ");
+            if (!model)
+                fail_msg("no model of %s in:\n%s", rows[i].mode, output);
+            if (*want && memcmp(model + 7, want, 64) != 0)
+                fail_msg("%s, %s: not %s but:\n%s", networks[n], rows[i].mode, want, output);
+            memcpy(want, model + 7, 64);
+            assert_all_given_back(rows[i].world);
+        }
+    }
+}
+
+/* The most that was on the device is what each rank said that it holds, less what it holds in the
+ * host's memory: the whole or its part of weights and moments, and sums. */
+static void test_the_memory_that_is_told_is_what_was_taken_of_the_device(void **state) {
+    (void)state;
+    static const char *const modes[] = {"ddp", "zero", "fsdp"};
+    for (size_t i = 0; i < 3; i++)
+        for (int world = 1; world <= 4; world *= 2) {
+            size_t told = 0, taken = 0, n[4], host = 0;
+            char *at = output, line[256];
+            assert_int_equal(truncate(report, 0), 0);
+            run("RANKTRAIN_CUDA=%s/../../../fakes/ranktrain_cuda.so "
+                "RANKTRAIN_FAKE_CUDA=devices=4,report=%s %s/spawn_world %d 0 0 0 0 -- "
+                "%s/spawn_train --device=cuda --steps=1 --samples=4 --batch-size=4 --shards=4 "
+                "--network=vgg11 --width=8 --mode=%s 2>&1",
+                place, report, place, world, place, modes[i]);
+            for (int rank = 0; rank < world; rank++) {
+                at = strstr(at, "holds parameters ");
+                assert_non_null(at);
+                assert_int_equal(sscanf(at,
+                                        "holds parameters %zu, gradients %zu, optimizer state "
+                                        "%zu, activations %zu bytes",
+                                        &n[0], &n[1], &n[2], &n[3]),
+                                 4);
+                told += n[0] + n[1] + n[2] + n[3];
+                at++;
+            }
+            FILE *f = fopen(report, "re");
+            while (fgets(line, sizeof(line), f))
+                taken += (size_t)atoll(strstr(line, " peak ") + 6);
+            fclose(f);
+            size_t w = (size_t)world;
+            host = i == 2 ? VALUES * 4 + TRAINED * 4 + w * UNIT * 12 + VALUES * 8 +
+                                w * (VALUES - TRAINED + 1) * 8
+                          : w * (VALUES * 12 + 8) + (i == 0 ? w : 1) * TRAINED * 4;
+            if (told != taken + host)
+                fail_msg("%s of %d ranks: told %zu, taken %zu and %zu:\n%s", modes[i], world, told,
+                         taken, host, output);
+        }
 }
 
 static void test_each_rank_of_a_node_has_the_device_of_its_number(void **state) {
@@ -261,6 +341,8 @@ static void test_sigterm_ends_a_worker_whose_device_hangs(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_world_size_ends_with_the_same_model_and_gives_all_back),
+        cmocka_unit_test(test_every_mode_of_every_network_ends_with_one_model),
+        cmocka_unit_test(test_the_memory_that_is_told_is_what_was_taken_of_the_device),
         cmocka_unit_test(test_each_rank_of_a_node_has_the_device_of_its_number),
         cmocka_unit_test(test_what_is_wrong_with_a_device_is_said_and_nothing_is_left),
         cmocka_unit_test(

@@ -159,11 +159,34 @@ static void test_every_world_size_ends_with_the_model_of_tcp(void **state) {
 /* Scattered, gathered, broadcast, summed layer by layer, and sent from one to one. */
 static void test_every_mode_ends_with_the_model_of_tcp(void **state) {
     (void)state;
-    static const char *const modes[] = {"--mode=manual", "--mode=zero", "--mode=ps"};
-    for (int i = 0; i < 3; i++) {
+    static const char *const modes[] = {"--mode=manual", "--mode=zero", "--mode=ps", "--mode=fsdp",
+                                        "--overlap"};
+    for (int i = 0; i < 5; i++) {
         run(&(struct job){.world = 3, .more = modes[i]});
         assert_string_equal(model(), right_model);
     }
+}
+
+/* The kernel before the last of a step, of the first layer's gradient, goes on only when NCCL has been
+ * given a sum: of the layers behind it. Without --overlap it would stand until the device is given
+ * up. */
+static void test_sums_go_round_while_layers_are_computed(void **state) {
+    (void)state;
+    struct job j = {.world = 2, .cuda = "devices=2,wait@launch:33", .more = "--overlap"};
+    run(&j);
+    assert_string_equal(model(), right_model);
+    j.more = "--device-timeout=300ms";
+    run(&j);
+    assert_said("has not answered within 0.3 s");
+}
+
+/* A server that goes on without the last of its two workers. */
+static void test_a_server_takes_what_comes_first(void **state) {
+    (void)state;
+    run(&(struct job){.world = 3, .more = "--mode=ps --ps-async --backup-workers=1", .steps = 5});
+    assert_said("step 5 loss");
+    assert_said(" gradients that came too late");
+    assert_said("rank 0 exit 0\nrank 1 exit 0\nrank 2 exit 0\n");
 }
 
 static void test_a_contribution_that_is_not_added_shows(void **state) {
@@ -409,6 +432,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_world_size_ends_with_the_model_of_tcp),
         cmocka_unit_test(test_every_mode_ends_with_the_model_of_tcp),
+        cmocka_unit_test(test_sums_go_round_while_layers_are_computed),
+        cmocka_unit_test(test_a_server_takes_what_comes_first),
         cmocka_unit_test(test_a_contribution_that_is_not_added_shows),
         IN_PLACE(test_a_killed_worker_costs_no_bit),
         cmocka_unit_test(test_a_peer_that_hangs_is_given_up_at_the_deadline),
