@@ -75,7 +75,7 @@ static int open_device(struct dp *dp, int i, struct err *err) {
     struct ration ration = {.limit = t->ration.limit};
     struct compute_place at = {.model = t->model,
                                .local_rank = t->o->local_rank + i,
-                               .wake_fd = t->wake_fd,
+                               .wake_fd = t->asked.end_fd,
                                .limit_ns = t->o->device_ns};
     d->dp = dp;
     d->n = shards_of(i, dp->n, (int)t->o->shards, d->shards);

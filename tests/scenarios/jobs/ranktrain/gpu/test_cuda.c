@@ -174,7 +174,7 @@ static void test_the_memory_that_is_told_is_what_was_taken_of_the_device(void **
             fclose(f);
             size_t w = (size_t)world;
             host = i == 2 ? VALUES * 4 + TRAINED * 4 + w * UNIT * 12 + VALUES * 8 +
-                                w * (VALUES - TRAINED + 1) * 8
+                                w * (VALUES - TRAINED + 2) * 8
                           : w * (VALUES * 12 + 8) + (i == 0 ? w : 1) * TRAINED * 4;
             if (told != taken + host)
                 fail_msg("%s of %d ranks: told %zu, taken %zu and %zu:\n%s", modes[i], world, told,
