@@ -60,9 +60,16 @@ static void put_interrupted(const struct record *by, const struct incident *i, c
              noticed ? "it had been noticed" : "nobody had noticed");
 }
 
-static void put_what(const struct recorded_run *run, const struct incidents *is, char *ret,
+/* The first; or behind one of which nobody has heard, the first that has led to a new round. NULL. */
+static const struct incident *telling(const struct incidents *is) {
+    for (size_t k = 0; k < is->n && is->v[0]->in_force; k++)
+        if (is->v[k]->next)
+            return is->v[k];
+    return is->n ? is->v[0] : NULL;
+}
+
+static void put_what(const struct recorded_run *run, const struct incident *i, char *ret,
                      size_t size) {
-    const struct incident *i = is->n ? is->v[0] : NULL;
     const struct record *interrupted = history_newest(run->history, SOURCE_HARNESS, "interrupted");
     const struct record *limit = history_newest(run->history, SOURCE_HARNESS, "limit");
     if (interrupted)
@@ -116,12 +123,13 @@ const struct overview_open *overview_not_judged(const struct overview *o, size_t
 void overview_read(struct overview *o, struct overview_row *row, const struct recorded_run *run) {
     struct incidents is;
     incidents_load(&is, run->history, run->rounds);
+    const struct incident *i = telling(&is);
     row->detect_ns = row->recover_ns = row->lost_steps = -1;
-    put_what(run, &is, row->what, sizeof(row->what));
-    if (is.n && !history_newest(run->history, SOURCE_HARNESS, "interrupted")) {
-        row->detect_ns = is.v[0]->phase_ns[PHASE_DETECT];
-        row->recover_ns = is.v[0]->recover_ns;
-        row->lost_steps = story_steps_again(is.v[0]->round, is.v[0]->next);
+    put_what(run, i, row->what, sizeof(row->what));
+    if (i && !history_newest(run->history, SOURCE_HARNESS, "interrupted")) {
+        row->detect_ns = i->phase_ns[PHASE_DETECT];
+        row->recover_ns = i->recover_ns;
+        row->lost_steps = story_steps_again(i->round, i->next);
     }
     row->over_before = !(is.n && is.v[0]->fired) && ended_well(run, NULL) &&
                        history_newest(run->history, SOURCE_HARNESS, "fault-not-fired");

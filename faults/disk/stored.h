@@ -19,7 +19,9 @@ struct stored {
 #define STORED_PATH "{shared}/ckpt/*/*"
 /* Rows of .params. */
 #define STORED_PARAMS                                                                              \
-    {"path", "text", STORED_PATH, "a pattern of what is meant, behind {shared}/ or {disk}/"}, {    \
+    {"path", "text", STORED_PATH,                                                                  \
+     "a pattern of what is meant, behind {shared}/ or {disk}/; /** at its end: all files below"},  \
+    {                                                                                              \
         "which", "string", "newest",                                                               \
             "of those that match, by their last change: newest, oldest or seeded"                  \
     }

@@ -38,6 +38,8 @@ struct search {
     struct texts found;
 };
 
+static const char all_below[] = "**";
+
 static void expand(struct search *s, const char *so_far, const char *rest);
 
 static void go_on(struct search *s, const char *so_far, const char *name, const char *rest) {
@@ -49,6 +51,25 @@ static void go_on(struct search *s, const char *so_far, const char *name, const 
         expand(s, path, rest);
     else if (s->found.n < FOUND_MAX && folder_has(s->in, path))
         texts_add(&s->found, "%s", path);
+}
+
+static int depth_of(const char *path) {
+    int n = 1;
+    while ((path = strchr(path, '/')))
+        path++, n++;
+    return n;
+}
+
+/* What the last part is like: of two stars all files below, however deep. */
+static void go_below(struct search *s, const char *so_far, const char *name) {
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof(path), "%s%s%s", so_far, *so_far ? "/" : "", name) >=
+        (int)sizeof(path))
+        return;
+    if (!folder_has_directory(s->in, path))
+        go_on(s, so_far, name, NULL);
+    else if (depth_of(path) < PARTS_MAX)
+        expand(s, path, all_below);
 }
 
 /* rest: the parts that are to come. */
@@ -64,8 +85,12 @@ static void expand(struct search *s, const char *so_far, const char *rest) {
     }
     folder_list(s->in, *so_far ? so_far : ".", NULL, &names, NULL);
     for (size_t i = 0; i < names.n; i++)
-        if (!str_eq(names.v[i], ".") && !str_eq(names.v[i], "..") &&
-            fnmatch(part, names.v[i], FNM_PERIOD) == 0)
+        if (str_eq(names.v[i], ".") || str_eq(names.v[i], "..") ||
+            fnmatch(part, names.v[i], FNM_PERIOD) != 0)
+            continue;
+        else if (!next && str_eq(part, all_below))
+            go_below(s, so_far, names.v[i]);
+        else
             go_on(s, so_far, names.v[i], next);
 }
 

@@ -12,7 +12,7 @@ enum file_age { FILE_NEWEST, FILE_OLDEST, FILE_SEEDED, FILE_AGES_N };
 extern const char *const file_age_names[FILE_AGES_N + 1]; /* NULL-ended */
 
 /* Whether it is a pattern: names with * ? [] in them, parted by slashes, none of them empty, "." or
- * "..". 0, or -EINVAL with what is wrong. */
+ * ".."; a last one of two stars means all files below. 0, or -EINVAL with what is wrong. */
 int file_pattern_check(const char *pattern, struct err *err);
 
 /* The path of the one that was changed last, or first; of the same age the one whose name is the

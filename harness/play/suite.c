@@ -422,7 +422,8 @@ struct generate_run suite_generate_run(const struct control *c) {
                                  .train_ns = c->train_ns,
                                  .steps_ns = c->steps_ns,
                                  .saves = c->saves,
-                                 .saves_told = c->saves_told};
+                                 .saves_told = c->saves_told,
+                                 .commits = c->commits};
 }
 
 /* ---- the whole ---- */

@@ -251,6 +251,7 @@ int control_read(const char *dir, struct control *ret, struct err *err) {
                                 .told = json_get_bool(j, "told", false),
                                 .kept = json_get_i64(j, "kept", -1),
                                 .saves_told = json_get_bool(j, "saves_told", false),
+                                .commits = json_get_i64(j, "commits", 0),
                                 .has_loss = loss != NULL,
                                 .loss = json_number(loss, 0),
                                 .start_ns = json_get_i64(j, "start_ns", 0),
@@ -303,6 +304,7 @@ static void put_control(struct buf *out, const struct control *c) {
     json_put_bool(&w, "told", c->told);
     json_put_string(&w, "saves", c->saves);
     json_put_bool(&w, "saves_told", c->saves_told);
+    json_put_i64(&w, "commits", c->commits);
     if (c->has_loss)
         json_put_double(&w, "loss", c->loss);
     json_put_i64(&w, "kept", c->kept);
@@ -339,6 +341,15 @@ static void take_saves(const struct history *h, struct control *ret) {
             str_copy(ret->saves, sizeof(ret->saves), kinds[k]);
             ret->saves_told = !*record_text(r, "from");
         }
+}
+
+/* As one of its workers tells them: another may tell each of them too. */
+static void take_commits(const struct history *h, struct control *ret) {
+    int64_t first = -1;
+    history_each(r, h) if (r->source == SOURCE_JOB && record_is(r, "checkpoint-commit")) {
+        first = first < 0 ? record_i64(r, "pid", 0) : first;
+        ret->commits += record_i64(r, "pid", 0) == first;
+    }
 }
 
 /* Of the last step: the mean over all who told one. */
@@ -402,6 +413,7 @@ void control_take(const struct history *h, const struct rounds *rs, struct contr
     str_copy(ret->model, sizeof(ret->model), w ? w->model : "");
     take_times(h, rs, ret);
     take_saves(h, ret);
+    take_commits(h, ret);
     take_loss(h, ret);
     ret->kept = take_kept(h);
     history_each(r, h) if (w && r->pid == w->pid && record_is(r, "done"))

@@ -20,6 +20,7 @@ struct control {
     int64_t kept;    /* complete checkpoints that it keeps, of more; -1: all, or nobody knows */
     char saves[24];  /* what its workers tell while they save: checkpoint-write, else -begin; "" */
     bool saves_told; /* and can be held at */
+    int64_t commits; /* saves that a worker has told to be whole */
     bool has_loss;
     double loss; /* of its last step, the mean over the ranks that told one */
     bool cached;

@@ -336,6 +336,9 @@ struct generate_fault generate_also(struct arena *a, const struct generate_known
                     : k->effects & EFFECT_LASTING ? 10000000000
                                                   : 0,
         .follow_ns = k->follow_ns,
+        .on_disk = k->effects & EFFECT_DAMAGES_DISK && yaml_get(yaml_get(entry, "with"), "path")
+                       ? k->example
+                       : NULL,
     };
     if (lasts)
         str_to_duration_ns(lasts->text, &f.lasts_ns, NULL);

@@ -48,6 +48,7 @@ struct generate_run {
     int64_t steps_ns;              /* from there to the last step, 0: none is told after it */
     const char *saves; /* the event that tells of a save that is going on; NULL or "": none does */
     bool saves_told;   /* and can be held */
+    int64_t commits;   /* saves that a worker has told to be whole */
 };
 
 /* When it is disturbed: at a step, else a time since the steady state. */
@@ -80,8 +81,10 @@ struct generate_fault {
     const char *entry;                /* what stands there behind `when`; a %: the node's number */
     const char *when;                 /* its own trigger; NULL: the moment */
     const char
-        *before; /* another entry, at the moment, and its own trigger is armed once that is in
-                           force; NULL: none */
+        *before; /* another entry, and its own trigger is armed once that is in force; NULL: none */
+    const char *before_when; /* the other's trigger; NULL: the moment */
+    const char *on_disk;     /* its example, to be made one of what the job keeps; NULL: it is */
+    int restarts;            /* that it takes at least; 0: any number */
     enum generate_outcome outcome;
     int64_t lasts_ns;  /* 0: it does not, or nobody knows */
     int64_t follow_ns; /* after which its second part comes, and it is not felt without; 0: none */
@@ -93,6 +96,15 @@ extern const struct generate_fault generate_faults[GENERATE_FAULTS];
  * follows rank 0 in the middle of a save. False: neither is known. In the arena. */
 bool generate_saving(struct arena *a, const struct scenario *base, const struct generate_run *r,
                      struct generate_fault *ret);
+
+/* A directory as globs of `file` are compared with: from a folder that they know on, or from /. */
+const char *generate_below_known(const char *dir);
+
+/* A fault on the job's disks as it was added: of the job's own files, on the node that saves, when it
+ * does; what is done to files at rest is followed by the kill of a worker, so that somebody reads
+ * them. Nothing for any other. In the arena. */
+void generate_on_disk(struct arena *a, const struct scenario *base, const struct generate_run *r,
+                      struct generate_fault *f);
 
 /* What is known of a fault that is to be one more of them. */
 struct generate_known {

@@ -99,8 +99,7 @@ void generate_moment_text(const struct generate_run *r, const struct generate_mo
 
 /* ---- while it saves ---- */
 
-/* A directory as globs of `file` are compared with: from a folder that they know on, or from /. */
-static const char *below_known(const char *dir) {
+const char *generate_below_known(const char *dir) {
     const char *end = *dir == '{' ? strchr(dir, '}') : NULL;
     dir = end ? end + 1 + (end[1] == '/') : dir;
     while (str_starts(dir, "./"))
@@ -116,7 +115,7 @@ static const char *save_trigger(struct arena *a, const struct scenario *base,
                             r->saves_told ? "" : ", hold: false");
     if (!dir || strpbrk(dir, "'*?["))
         return NULL;
-    dir = below_known(dir);
+    dir = generate_below_known(dir);
     size_t n = strlen(dir);
     return arena_printf(a, "{after: before, round: 2, file: '%s%s', op: write}", dir,
                         !n                  ? "*"
@@ -136,6 +135,7 @@ bool generate_saving(struct arena *a, const struct scenario *base, const struct 
         .id = "save",
         .entry = "fault: worker-kill, on: rank 0",
         .before = "fault: worker-kill, on: random of workers",
+        .restarts = 2,
         .when = when,
         .outcome = MAY_RESTART,
     };
@@ -153,20 +153,25 @@ static void put_when(const struct generate_moment *m, struct buf *out) {
         buf_printf(out, "{time: %" PRId64 "ms}", m->time_ns / 1000000);
 }
 
+/* Its own, or at the moment. */
+static void put_trigger(const char *own, const struct generate_moment *m, struct buf *out) {
+    if (own)
+        buf_puts(out, own);
+    else
+        put_when(m, out);
+}
+
 void generate_timeline(const struct generate_fault *f, const struct generated *d,
                        const struct generate_moment *m, const char *indent, struct buf *out) {
     /* The last one: with torchrun the store is on n0. */
     int target = f->outcome == TAKES_NODE && d->spare ? d->nodes : d->nodes - 1;
     if (f->before) {
         buf_printf(out, "%s- {id: before, when: ", indent);
-        put_when(m, out);
+        put_trigger(f->before_when, m, out);
         buf_printf(out, ", %s}\n", f->before);
     }
     buf_printf(out, "%s- {id: %s, when: ", indent, f->id);
-    if (f->when)
-        buf_puts(out, f->when);
-    else
-        put_when(m, out);
+    put_trigger(f->when, m, out);
     buf_puts(out, ", ");
     for (const char *p = f->entry; *p; p++)
         if (*p == '%' && p > f->entry && p[-1] == 'n') /* else it is a share */
@@ -322,11 +327,16 @@ const char *generate_why_not(struct arena *a, const struct generate_fault *f,
                              const struct generated *d, const struct scenario *base,
                              const struct generate_run *r) {
     double left_s = (double)work_of(r) / 1e9 / 2, start_s = (double)r->start_ns / 1e9;
-    if (f->before && base->job.max_restarts < 2)
+    if (f->on_disk)
+        return "the job keeps nothing where a disk can be made to fail: let its command name "
+               "{shared} "
+               "or {disk}, as in --checkpoint-dir={shared}/ckpt";
+    if (base->job.max_restarts < f->restarts)
         return arena_printf(a,
-                            "it takes two restarts, and the job may be restarted %d time%s: "
-                            "--max-restarts 2",
-                            base->job.max_restarts, base->job.max_restarts == 1 ? "" : "s");
+                            "it takes %s, and the job may be restarted %d time%s: "
+                            "--max-restarts %d",
+                            f->restarts == 1 ? "a restart" : "two restarts", base->job.max_restarts,
+                            base->job.max_restarts == 1 ? "" : "s", f->restarts);
     if (f->follow_ns)
         return too_late_for_second_part(a, (double)f->follow_ns / 1e9, left_s);
     if (f->outcome != TAKES_NODE)

@@ -230,6 +230,8 @@ static int run_control(struct trying *t) {
     BUF_FINI struct buf when = {0};
     generate_moment_text(&t->run, &t->moment, &when);
     announcement_say("each fault strikes at %s; the control run is not made again", buf_str(&when));
+    for (int i = 0; i < t->n; i++)
+        generate_on_disk(&t->arena, t->base, &t->run, &t->faults[i]);
     trying_saving(t);
     return 0;
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # try kills a job in the middle of a save that it does not announce: one that writes its only checkpoint in place fails, one
 # that writes another file and renames it passes, and what no run could judge stands in the first line.
+# Faults on its disk strike what it keeps, when it saves or somebody reads it: each run is conclusive.
 # deadline: 600 s
 set -u
 rq=$(realpath "$BIN/rankquake")
@@ -40,9 +41,25 @@ rc=$?
 [ $rc = 1 ] || fail "in place: exit $rc, not 1"
 said | grep -q 'the job saves, so there is one more run' || fail 'in place: not said that it saves'
 grep -q '^[^ ]* killed-in-save  *failed' said || fail 'in place: passed'
-said | grep -q 'not judged: .*try --observe step=REGEX' || fail 'in place: the first line does not say what was not judged'
+said | grep -q 'judged: lost_work, .*try --observe step=REGEX' || fail 'in place: the first line does not say what was not judged'
 try aside
 rc=$?
 [ $rc = 0 ] || fail "renamed: exit $rc, not 0"
 grep -q '^[^ ]* killed-in-save  *passed' said || fail 'renamed: did not pass'
+
+# ---- on its disk ----
+export PATH=${rq%/*}:$PATH RANKTRAIN_OPTIONS='--width=1 --batch-size=24'
+timeout 280 "$rq" try --out runs --jobs 2 --also disk-error,disk-full,disk-readonly,disk-slow,file-truncate,file-swap -- \
+    rankrun --nproc-per-node 1 ranktrain --steps=60 --compute-ms=40 --checkpoint-every=5 --samples=960 \
+    '--checkpoint-dir={shared}/ckpt' >said 2>&1 </dev/null
+rc=$?
+[ $rc = 0 ] || fail "on its disk: exit $rc, not 0"
+for name in disk-error disk-full disk-readonly disk-slow file-truncate file-swap; do
+    grep -q "^+ $name  *passed" said || fail "on its disk: no passed $name"
+done
+for name in disk-error file-truncate; do
+    grep -q "^+ $name  *passed  *started again" said || fail "on its disk: nobody met $name"
+done
+timeout 100 "$rq" try --out runs --also disk-error -- bash -c 'for i in 1 2 3 4 5 6; do echo $i; sleep 0.4; done' >said 2>&1 </dev/null
+said | grep -q 'the job keeps nothing where a disk can be made to fail' || fail 'a job that keeps nothing on a disk is not told so'
 exit $bad

@@ -70,6 +70,9 @@ static void test_the_newest_of_a_pattern_was_changed_last(void **state) {
     assert_string_equal(pick("ckpt/*/w", FILE_OLDEST, 0), "ckpt/step-9/w");
     assert_string_equal(pick("ckpt/step-1[01]/w", FILE_OLDEST, 0), "ckpt/step-11/w");
     assert_string_equal(pick("ckpt/step-11/w", FILE_NEWEST, 0), "ckpt/step-11/w");
+    assert_string_equal(pick("**", FILE_NEWEST, 0), "ckpt/step-10/w");
+    assert_string_equal(pick("ckpt/**", FILE_OLDEST, 0), "ckpt/step-9/w");
+    assert_null(pick("ckpt/step-1/**", FILE_NEWEST, 0));
     assert_null(pick("ckpt/*/x", FILE_NEWEST, 0));
     assert_int_equal(err.code, -ENOENT);
     assert_non_null(strstr(err.msg, "ckpt/*/x"));

@@ -128,6 +128,97 @@ static void test_every_fault_makes_a_disaster_of_a_command(void **state) {
     }
 }
 
+/* On the job's own files and on the node that saves, when it does; and where files at rest are struck, a
+ * worker has to read them. */
+static void test_a_fault_on_the_disk_is_one_on_what_the_job_keeps(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *saves, *example;
+        unsigned effects;
+        const char *before_when, *before, *when, *entry;
+    } rows[] = {
+        {"rankrun ./job --to={shared}/a/b.pt", "checkpoint-write",
+         "{when: {step: 2}, fault: x, with: {error: EIO, op: fsync, path: \"{shared}/ckpt/**\"}, "
+         "on: n1, for: 5s}",
+         EFFECT_DAMAGES_DISK | EFFECT_LASTING, NULL, NULL, "{event: checkpoint-write}",
+         "fault: x, on: node of rank 0, with: {path: \"{shared}/a/**\", error: EIO}, for: 500ms"},
+        {"rankrun ./job {disk}/", "checkpoint-write",
+         "{when: {step: 2}, fault: x, with: {path: \"{shared}/ckpt/*/w\"}, on: n1}",
+         EFFECT_DAMAGES_DISK, "{event: checkpoint-commit, nth: 3}",
+         "fault: x, on: node of rank 0, with: {path: \"{disk}/**\"}", "{after: before}",
+         "fault: worker-kill, on: random of workers"},
+        {"rankrun ./job {shared}/ckpt", NULL,
+         "{when: {step: 2}, fault: x, with: {path: \"{shared}/ckpt/latest\", to: older}, on: n1}",
+         EFFECT_DAMAGES_DISK, NULL,
+         "fault: x, on: node of rank 0, with: {path: \"{shared}/ckpt/latest\", to: older}",
+         "{after: before}", "fault: worker-kill, on: random of workers"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct tried t = make(rows[i].line, NULL);
+        struct scratch base;
+        struct generate_run r = steps;
+        const struct generate_known k = {"x", "about x", rows[i].example, rows[i].effects};
+        struct generate_fault f = generate_also(&t.arena, &k);
+        load_base(&t, &base);
+        r.saves = rows[i].saves;
+        r.saves_told = true;
+        r.commits = rows[i].saves ? 5 : 0;
+        assert_non_null(generate_why_not(&t.arena, &f, &t.generated, base.s, &r));
+        generate_on_disk(&t.arena, base.s, &r, &f);
+        assert_null(generate_why_not(&t.arena, &f, &t.generated, base.s, &r));
+        assert_true(str_eq(f.before_when, rows[i].before_when));
+        assert_true(str_eq(f.before, rows[i].before));
+        assert_true(str_eq(f.when, rows[i].when));
+        assert_string_equal(f.entry, rows[i].entry);
+        scratch_drop(&base);
+        arena_fini(&t.arena);
+    }
+}
+
+static void test_a_job_that_keeps_nothing_on_a_disk_is_told_so(void **state) {
+    (void)state;
+    struct tried t = make("rankrun ./job", NULL);
+    struct scratch base;
+    const struct generate_known k = {"x", "about x",
+                                     "{when: {step: 2}, fault: x, with: {path: \"{shared}/a\"}}",
+                                     EFFECT_DAMAGES_DISK};
+    struct generate_fault f = generate_also(&t.arena, &k);
+    load_base(&t, &base);
+    generate_on_disk(&t.arena, base.s, &steps, &f);
+    const char *why = generate_why_not(&t.arena, &f, &t.generated, base.s, &steps);
+    assert_non_null(why);
+    assert_non_null(strstr(why, "let its command name {shared}"));
+    scratch_drop(&base);
+    arena_fini(&t.arena);
+}
+
+/* All there are, as whole scenarios. */
+static void test_every_fault_on_the_disk_of_a_job_can_be_planned(void **state) {
+    (void)state;
+    struct tried t = make("rankrun --nproc-per-node 2 ./job --dir={shared}/ckpt", NULL);
+    struct scratch base;
+    struct generate_moment m;
+    load_base(&t, &base);
+    assert_true(generate_moment(&steps, &m, &t.err));
+    for (size_t k = 0; faults[k]; k++) {
+        const struct generate_known known = {faults[k]->name, faults[k]->summary,
+                                             faults[k]->example, faults[k]->effects};
+        struct generate_fault f = generate_also(&t.arena, &known);
+        struct buf text = {0};
+        struct scratch x;
+        if (!f.on_disk)
+            continue;
+        generate_on_disk(&t.arena, base.s, &steps, &f);
+        generate_scenario(&f, &t.generated, base.s, &steps, &m, &text);
+        scratch_load(&x, buf_str(&text));
+        assert_plans(&x, buf_str(&text));
+        buf_fini(&text);
+        scratch_drop(&x);
+    }
+    scratch_drop(&base);
+    arena_fini(&t.arena);
+}
+
 /* By an event, by the directory of its checkpoints wherever that is, or by nothing. */
 static void test_a_job_that_saves_is_killed_meanwhile(void **state) {
     (void)state;
@@ -526,6 +617,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_scenario_of_every_command_loads_and_can_be_planned),
         cmocka_unit_test(test_every_fault_makes_a_disaster_of_a_command),
+        cmocka_unit_test(test_a_fault_on_the_disk_is_one_on_what_the_job_keeps),
+        cmocka_unit_test(test_a_job_that_keeps_nothing_on_a_disk_is_told_so),
+        cmocka_unit_test(test_every_fault_on_the_disk_of_a_job_can_be_planned),
         cmocka_unit_test(test_a_job_that_saves_is_killed_meanwhile),
         cmocka_unit_test(test_a_disaster_that_is_asked_for_follows_from_what_the_fault_does),
         cmocka_unit_test(test_the_words_of_the_command_come_back),
