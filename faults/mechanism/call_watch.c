@@ -27,6 +27,9 @@
 #ifndef SECCOMP_USER_NOTIF_FLAG_CONTINUE
 #define SECCOMP_USER_NOTIF_FLAG_CONTINUE (1UL << 0)
 #endif
+#ifndef SECCOMP_ADDFD_FLAG_SEND
+#define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
+#endif
 #ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS      SECCOMP_IOW(4, __u64)
@@ -50,12 +53,35 @@ static const struct {
     {SYS_rename, CALL_RENAME},
 #endif
 };
-enum { WATCHED = sizeof(watched) / sizeof(*watched) };
+enum { WATCHED = sizeof(watched) / sizeof(*watched), PASSING = 3, OPENS = 4 };
 
 /* ---- in the child ---- */
 
-static size_t put_call(struct sock_filter *code, size_t n, int nr) {
-    code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)nr, 0, 1);
+/* Which argument of a call holds an open's flags; -1: none does. */
+static int flags_of(int nr) {
+#ifdef SYS_open
+    if (nr == SYS_open)
+        return 1;
+#endif
+    return nr == SYS_openat ? 2 : -1;
+}
+
+/* The low half of it, as both architectures have it first. */
+static size_t put_passing(struct sock_filter *code, size_t n, int arg) {
+    unsigned at = (unsigned)(offsetof(struct seccomp_data, args) + 8 * (size_t)arg);
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at);
+    code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K,
+                                             O_ACCMODE | O_CREAT | O_TRUNC, 1, 0);
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    return n;
+}
+
+static size_t put_call(struct sock_filter *code, size_t n, const struct call_watch *w, int nr) {
+    int flags = w->passes_readers ? flags_of(nr) : -1;
+    code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)nr, 0,
+                                             flags < 0 ? 1 : 1 + PASSING);
+    if (flags >= 0)
+        n = put_passing(code, n, flags);
     code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF);
     return n;
 }
@@ -72,16 +98,16 @@ static size_t put_filter(struct sock_filter *code, const struct call_watch *w) {
         code[n] = begin[n];
     for (size_t i = 0; i < WATCHED; i++)
         if (w->kinds & watched[i].kind)
-            n = put_call(code, n, watched[i].nr);
+            n = put_call(code, n, w, watched[i].nr);
     for (size_t i = 0; i < w->numbers_n; i++)
-        n = put_call(code, n, w->numbers[i]);
+        n = put_call(code, n, w, w->numbers[i]);
     code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     return n;
 }
 
 /* A signal with a handler must not break the call off, where the kernel knows how (5.19). */
 static int install(const struct call_watch *w) {
-    struct sock_filter code[5 + 2 * (WATCHED + CALL_NUMBERS_MAX)];
+    struct sock_filter code[5 + 2 * (WATCHED + CALL_NUMBERS_MAX) + PASSING * OPENS];
     struct sock_fprog program = {.len = (unsigned short)put_filter(code, w), .filter = code};
     unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
     unsigned long wait = w->kinds & CALL_INTERRUPTIBLE ? 0 : SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
@@ -220,10 +246,17 @@ int call_watch_answer(int watch, uint64_t id, int64_t value) {
     return ioctl(watch, SECCOMP_IOCTL_NOTIF_SEND, &r) == 0 ? 0 : -errno;
 }
 
+/* In one step, where the kernel knows how (5.14): in two, the caller is woken for each. */
 int call_watch_give(int watch, uint64_t id, int fd, bool close_on_exec) {
-    struct seccomp_notif_addfd add = {
-        .id = id, .srcfd = (unsigned)fd, .newfd_flags = close_on_exec ? O_CLOEXEC : 0};
+    struct seccomp_notif_addfd add = {.id = id,
+                                      .flags = SECCOMP_ADDFD_FLAG_SEND,
+                                      .srcfd = (unsigned)fd,
+                                      .newfd_flags = close_on_exec ? O_CLOEXEC : 0};
     int its = ioctl(watch, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
+    if (its >= 0 || errno != EINVAL)
+        return its < 0 ? -errno : 0;
+    add.flags = 0;
+    its = ioctl(watch, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
     if (its < 0)
         return -errno;
     call_watch_answer(watch, id, its);

@@ -33,6 +33,7 @@ struct call_watch {
     unsigned kinds; /* CALL_*; 0 and no numbers: nothing is watched */
     int numbers[CALL_NUMBERS_MAX];
     size_t numbers_n;
+    bool passes_readers; /* nobody waits for an open that can only read (but by openat2) */
 };
 
 struct watched_call {

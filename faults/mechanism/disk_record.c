@@ -26,6 +26,7 @@ const char *const disk_deed_names[DISK_DEEDS_N] = {
     [DISK_WRITE] = "write",       [DISK_TRUNCATE] = "truncate",   [DISK_ALLOCATE] = "allocate",
     [DISK_SYNC] = "sync",         [DISK_SYNC_DATA] = "sync_data", [DISK_SYNC_ALL] = "sync_all",
     [DISK_OPEN] = "open",         [DISK_CLOSE] = "close",         [DISK_MARK] = "mark",
+    [DISK_MODE] = "mode",
 };
 
 static bool has_bytes(const struct disk_operation *o) {
@@ -41,6 +42,9 @@ struct disk_recorder {
     bool full;
     int code; /* what went wrong first */
     struct buf line;
+    struct buf lines_held; /* with held_room, both of these */
+    unsigned char *held;
+    size_t held_n, held_room;
 };
 
 static int create(const char *path, int *ret, struct err *err) {
@@ -55,6 +59,57 @@ static void append(struct disk_recorder *r, int fd, const void *data, size_t len
         r->code = code;
         r->full = true;
     }
+}
+
+void disk_recorder_hold(struct disk_recorder *r, size_t room) {
+    enum { HUGE = 2 << 20 };
+    void *at = NULL;
+    if (r->held_room || posix_memalign(&at, HUGE, room) != 0)
+        return;
+    madvise(at, room, MADV_HUGEPAGE); /* each page that is touched first costs who waits */
+    r->held = at;
+    r->held_room = room;
+}
+
+bool disk_recorder_holds(const struct disk_recorder *r) {
+    return r->lines_held.len > 0;
+}
+
+/* The bytes first: a line says where they are. */
+void disk_recorder_flush(struct disk_recorder *r) {
+    if (r->held_n)
+        append(r, r->bytes, r->held, r->held_n);
+    if (r->lines_held.len)
+        append(r, r->lines, r->lines_held.data, r->lines_held.len);
+    r->held_n = 0;
+    buf_clear(&r->lines_held);
+}
+
+unsigned char *disk_recorder_room(struct disk_recorder *r, size_t size) {
+    if (size > r->held_room)
+        return NULL;
+    if (size > r->held_room - r->held_n)
+        disk_recorder_flush(r);
+    return r->held + r->held_n;
+}
+
+static void put_bytes(struct disk_recorder *r, const unsigned char *bytes, size_t size) {
+    unsigned char *at = disk_recorder_room(r, size);
+    if (!at) {
+        disk_recorder_flush(r);
+        append(r, r->bytes, bytes, size);
+        return;
+    }
+    if (at != bytes)
+        memcpy(at, bytes, size);
+    r->held_n += size;
+}
+
+static void put_text(struct disk_recorder *r) {
+    if (r->held_room)
+        buf_put(&r->lines_held, r->line.data, r->line.len);
+    else
+        append(r, r->lines, r->line.data, r->line.len);
 }
 
 int disk_recorder_open(struct disk_recorder **ret, const char *path, uint64_t max_bytes,
@@ -132,7 +187,7 @@ static void put_line(struct disk_recorder *r, const struct disk_operation *o) {
 static void put_full(struct disk_recorder *r) {
     buf_clear(&r->line);
     buf_printf(&r->line, "{\"full\": %llu}\n", (unsigned long long)r->max);
-    append(r, r->lines, r->line.data, r->line.len);
+    put_text(r);
     r->full = true;
 }
 
@@ -162,8 +217,8 @@ void disk_recorder_add(struct disk_recorder *r, const struct disk_operation *o) 
     }
     put_line(r, o);
     if (size)
-        append(r, r->bytes, o->bytes, size);
-    append(r, r->lines, r->line.data, r->line.len);
+        put_bytes(r, o->bytes, size);
+    put_text(r);
     r->at += size;
 }
 
@@ -175,6 +230,7 @@ int disk_recorder_close(struct disk_recorder *r, struct err *err) {
     int code = 0;
     if (!r)
         return 0;
+    disk_recorder_flush(r);
     if (r->code)
         code = err_set(err, r->code, "write %s, the record of a disk", r->path);
     else if (r->full)
@@ -185,6 +241,8 @@ int disk_recorder_close(struct disk_recorder *r, struct err *err) {
     file_close(&r->lines);
     file_close(&r->bytes);
     buf_fini(&r->line);
+    buf_fini(&r->lines_held);
+    free(r->held);
     free(r->path);
     free(r);
     return code;

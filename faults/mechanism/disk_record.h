@@ -31,6 +31,7 @@ enum disk_deed {
     DISK_WRITE,     /* bytes at offset (an append's is resolved); a mapping's pages as they came */
     DISK_TRUNCATE,  /* the size is offset now, by ftruncate or O_TRUNC */
     DISK_ALLOCATE,  /* fallocate: offset, size; mode in `mode` */
+    DISK_MODE,      /* chmod: mode in `mode` */
     DISK_SYNC,      /* fsync of a file, or of a directory: then path is its */
     DISK_SYNC_DATA, /* fdatasync */
     DISK_SYNC_ALL,  /* sync, syncfs */
@@ -50,7 +51,7 @@ struct disk_operation {
     bool directory; /* of DISK_HAD, DISK_SYNC, DISK_RENAME: it is about a directory */
     uint64_t file;
     const char *path, *to;
-    unsigned mode; /* permissions of what is made; of DISK_ALLOCATE its flags */
+    unsigned mode; /* permissions of what is made, or has them now; of DISK_ALLOCATE its flags */
     uint64_t offset, size;
     const unsigned char *bytes; /* of DISK_HAD and DISK_WRITE: size of them */
     int64_t t_ns;               /* CLOCK_MONOTONIC, of the host */
@@ -83,6 +84,14 @@ struct disk_writer {
 void disk_writer_in(int fd, struct disk_writer *ret);
 void disk_recorder_add(struct disk_recorder *r, const struct disk_operation *o);
 bool disk_recorder_full(const struct disk_recorder *r);
+/* From now on up to so many bytes are held in memory, until disk_recorder_flush or _close: where
+ * somebody waits for each operation to be recorded. */
+void disk_recorder_hold(struct disk_recorder *r, size_t room);
+/* Where the bytes of the next operation may be put, which need not be copied then. NULL: nothing is
+ * held, or not so much. */
+unsigned char *disk_recorder_room(struct disk_recorder *r, size_t size);
+bool disk_recorder_holds(const struct disk_recorder *r); /* something that is not on the disk */
+void disk_recorder_flush(struct disk_recorder *r);
 /* What could not be written, or is full (-EFBIG), is said here. NULL is closed too. */
 int disk_recorder_close(struct disk_recorder *r, struct err *err);
 

@@ -28,10 +28,10 @@ static void open_file_close(struct open_file *f) {
 
 static bool find(const struct call_scene *s, uint64_t fd, struct open_file *ret) {
     struct stat st;
-    ret->named = false;
-    ret->fd = call_scene_file(s, (int)fd, ret->path, &ret->named);
-    if (ret->fd < 0 || fstat(ret->fd, &st) != 0)
+    ret->fd = call_scene_file(s, (int)fd, ret->path, &st);
+    if (ret->fd < 0)
         return false;
+    ret->named = st.st_nlink > 0;
     ret->directory = S_ISDIR(st.st_mode);
     ret->file = ret->named ? call_scene_number(s, &st) : 0;
     return ret->directory || S_ISREG(st.st_mode);
@@ -47,25 +47,34 @@ static void tell(const struct call_scene *s, const struct open_file *f, struct d
 
 /* ---- writes ---- */
 
-/* All that it means to write, in one piece. The length, or a -errno. */
-static ssize_t gather(const struct call_scene *s, const struct iovec *v, size_t n) {
+/* For so many bytes: in the record, where they need not be copied to, if it has room. */
+static unsigned char *room(const struct call_scene *s, size_t size) {
+    unsigned char *in_record = disk_recorder_room(s->r->to, size);
     struct buf *b = &s->r->bytes;
-    uint64_t size = 0;
-    for (size_t i = 0; i < n; i++)
-        size += v[i].iov_len;
-    size = size < WRITE_MAX ? size : WRITE_MAX;
+    if (in_record)
+        return in_record;
     if (b->cap < size + 1) {
         buf_fini(b);
         *b = (struct buf){.data = mem_alloc(size + 1, 1), .cap = size + 1};
     }
+    return (unsigned char *)b->data;
+}
+
+/* All that it means to write, in one piece. The length, or a -errno. */
+static ssize_t gather(const struct call_scene *s, const struct iovec *v, size_t n,
+                      unsigned char **ret) {
+    uint64_t size = 0;
+    for (size_t i = 0; i < n; i++)
+        size += v[i].iov_len;
+    size = size < WRITE_MAX ? size : WRITE_MAX;
+    *ret = room(s, size);
     size_t at = 0;
     for (size_t i = 0; i < n && at < size; i++) {
         size_t len = v[i].iov_len < size - at ? v[i].iov_len : size - at;
-        if (len && !call_scene_read(s, (uint64_t)(uintptr_t)v[i].iov_base, b->data + at, len))
+        if (len && !call_scene_read(s, (uint64_t)(uintptr_t)v[i].iov_base, *ret + at, len))
             return at ? (ssize_t)at : -EFAULT;
         at += len;
     }
-    b->len = at;
     return (ssize_t)at;
 }
 
@@ -74,12 +83,12 @@ static int64_t write_pieces(const struct call_scene *s, const struct iovec *v, s
                             int64_t at) {
     OPEN_FILE_CLOSE struct open_file f = {.fd = -1};
     struct stat st = {0};
+    unsigned char *bytes;
     if (!find(s, s->c->args[0], &f) || f.directory)
         return CALL_GOES_ON;
-    ssize_t size = gather(s, v, n), done;
+    ssize_t size = gather(s, v, n, &bytes), done;
     if (size < 0)
         return size;
-    const char *bytes = s->r->bytes.data;
     done = at < 0 ? write(f.fd, bytes, (size_t)size) : pwrite(f.fd, bytes, (size_t)size, at);
     if (done < 0)
         return -errno;
@@ -92,7 +101,7 @@ static int64_t write_pieces(const struct call_scene *s, const struct iovec *v, s
              (struct disk_operation){.deed = DISK_WRITE,
                                      .offset = (uint64_t)at,
                                      .size = (uint64_t)done,
-                                     .bytes = (const unsigned char *)bytes});
+                                     .bytes = bytes});
     return done;
 }
 

@@ -9,18 +9,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The new file's mode is what the caller's umask leaves of it. */
-static mode_t masked(const struct call_scene *s, uint64_t mode) {
+/* Its umask, which is looked up once, and then followed. */
+static mode_t read_mask(const struct call_scene *s) {
     char path[64];
     BUF_FINI struct buf status = {0};
     snprintf(path, sizeof(path), "/proc/%d/status", (int)s->c->pid);
     const char *line =
         file_read(path, 1 << 16, &status, NULL) == 0 ? strstr(buf_str(&status), "\nUmask:") : NULL;
-    mode_t mask = line ? (mode_t)strtoul(line + strlen("\nUmask:"), NULL, 8) : 022;
-    return (mode_t)mode & 07777 & ~mask;
+    return line ? (mode_t)strtoul(line + strlen("\nUmask:"), NULL, 8) : 022;
+}
+
+int64_t call_does_umask(const struct call_scene *s) {
+    s->r->mask = (mode_t)s->c->args[0] & 0777;
+    s->r->mask_known = true;
+    return CALL_GOES_ON;
+}
+
+/* The new file's mode is what the caller's umask leaves of it. */
+static mode_t masked(const struct call_scene *s, uint64_t mode) {
+    struct call_record *r = s->r;
+    if (!r->mask_known)
+        r->mask = read_mask(s);
+    r->mask_known = true;
+    return (mode_t)mode & 07777 & ~r->mask;
 }
 
 static bool look(const struct call_place *p, struct stat *ret) {
@@ -89,10 +104,9 @@ int64_t call_does_open_how(const struct call_scene *s) {
 
 int64_t call_does_close(const struct call_scene *s) {
     char path[PATH_MAX];
-    bool named = false;
     struct stat st;
-    FILE_CLOSE int fd = call_scene_file(s, (int)s->c->args[0], path, &named);
-    if (fd >= 0 && named && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY && fstat(fd, &st) == 0)
+    FILE_CLOSE int fd = call_scene_file(s, (int)s->c->args[0], path, &st);
+    if (fd >= 0 && st.st_nlink > 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
         call_scene_tell(s, (struct disk_operation){.deed = DISK_CLOSE,
                                                    .path = path,
                                                    .file = call_scene_number(s, &st)});
@@ -139,7 +153,7 @@ static int64_t rename_file(const struct call_scene *s, int from_dir, uint64_t fr
     CALL_PLACE_CLOSE struct call_place b = CALL_PLACE_NONE;
     struct stat st = {0};
     bool first = call_place_find(s, from_dir, from, false, &a);
-    bool second = call_place_find(s, to_dir, to, false, &b);
+    bool second = call_place_find_beside(s, to_dir, to, &a, &b);
     if (!first && !second)
         return CALL_GOES_ON;
     if (first != second) {
@@ -285,6 +299,69 @@ int64_t call_does_mkdir(const struct call_scene *s) {
 
 int64_t call_does_mkdir_at(const struct call_scene *s) {
     return make_dir(s, (int)s->c->args[0], s->c->args[1], s->c->args[2]);
+}
+
+/* ---- modes ---- */
+
+static void tell_mode(const struct call_scene *s, const char *path, const struct stat *st,
+                      uint64_t mode) {
+    call_scene_tell(s, (struct disk_operation){.deed = DISK_MODE,
+                                               .directory = S_ISDIR(st->st_mode),
+                                               .file = call_scene_number(s, st),
+                                               .path = path,
+                                               .mode = (unsigned)mode & 07777});
+}
+
+/* By way of /proc, as the C library does it: a descriptor of O_PATH has no fchmod. */
+static int change_mode(const struct call_place *p, mode_t mode, struct stat *ret) {
+    char link[64];
+    FILE_CLOSE int fd = openat(p->parent, p->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    return fd < 0 || fstat(fd, ret) != 0 || chmod(link, mode) != 0 ? -errno : 0;
+}
+
+static int64_t chmod_name(const struct call_scene *s, int dir, uint64_t at, uint64_t mode) {
+    CALL_PLACE_CLOSE struct call_place p = CALL_PLACE_NONE;
+    struct stat st;
+    if (!call_place_find(s, dir, at, true, &p))
+        return CALL_GOES_ON;
+    int r = change_mode(&p, (mode_t)mode & 07777, &st);
+    if (r == 0)
+        tell_mode(s, p.path, &st, mode);
+    return r;
+}
+
+int64_t call_does_chmod(const struct call_scene *s) {
+    return chmod_name(s, AT_FDCWD, s->c->args[0], s->c->args[1]);
+}
+
+static int64_t chmod_open(const struct call_scene *s, uint64_t fd, uint64_t mode) {
+    char path[PATH_MAX];
+    struct stat st;
+    FILE_CLOSE int own = call_scene_file(s, (int)fd, path, &st);
+    if (own < 0)
+        return CALL_GOES_ON;
+    if (fchmod(own, (mode_t)mode & 07777) != 0)
+        return -errno;
+    if (st.st_nlink > 0)
+        tell_mode(s, path, &st, mode);
+    return 0;
+}
+
+/* With flags it is about a descriptor, or about a link, which has no mode. */
+int64_t call_does_chmod_at(const struct call_scene *s) {
+    const uint64_t *a = s->c->args;
+    char empty = 1;
+    if (s->c->nr != SYS_fchmodat && a[3] & AT_SYMLINK_NOFOLLOW)
+        return CALL_GOES_ON;
+    if (s->c->nr != SYS_fchmodat && a[3] & AT_EMPTY_PATH && call_scene_read(s, a[1], &empty, 1) &&
+        !empty)
+        return chmod_open(s, a[0], a[2]);
+    return chmod_name(s, (int)a[0], a[1], a[2]);
+}
+
+int64_t call_does_fchmod(const struct call_scene *s) {
+    return chmod_open(s, s->c->args[0], s->c->args[1]);
 }
 
 int64_t call_does_truncate(const struct call_scene *s) {

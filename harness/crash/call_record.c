@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { fchmodat2_nr = 452 }; /* on every machine */
+
 static const struct {
     int nr;
     call_deed_fn *does;
@@ -43,6 +45,10 @@ static const struct {
     {SYS_sendfile, call_does_sendfile},
     {SYS_splice, call_does_splice},
     {SYS_io_uring_setup, call_does_ring},
+    {SYS_umask, call_does_umask},
+    {SYS_fchmod, call_does_fchmod},
+    {SYS_fchmodat, call_does_chmod_at},
+    {fchmodat2_nr, call_does_chmod_at}, /* which C libraries do not know yet (Linux 6.6) */
 #ifdef SYS_renameat
     {SYS_renameat, call_does_rename_at},
 #endif
@@ -55,12 +61,13 @@ static const struct {
     {SYS_unlink, call_does_unlink},
     {SYS_rmdir, call_does_rmdir},
     {SYS_mkdir, call_does_mkdir},
+    {SYS_chmod, call_does_chmod},
 #endif
 };
-enum { DEEDS = sizeof(deeds) / sizeof(*deeds) };
+enum { DEEDS = sizeof(deeds) / sizeof(*deeds), HELD_MAX = 4 << 20 };
 
 const struct call_watch *call_record_watch(void) {
-    static struct call_watch w;
+    static struct call_watch w = {.passes_readers = true};
     if (w.numbers_n == 0)
         for (size_t i = 0; i < DEEDS; i++)
             w.numbers[w.numbers_n++] = deeds[i].nr;
@@ -70,8 +77,10 @@ const struct call_watch *call_record_watch(void) {
 struct call_record *call_record_new(int watch, int dir, struct disk_recorder *to, struct err *err) {
     struct call_record *r = mem_new(struct call_record);
     *r = (struct call_record){.watch = watch, .dir = dir, .to = to, .pidfd = -1, .threads = -1};
-    if (file_path_of(dir, r->base, sizeof(r->base)))
+    if (file_path_of(dir, r->base, sizeof(r->base))) {
+        disk_recorder_hold(to, HELD_MAX);
         return r;
+    }
     err_say(err, -ENOENT, "the directory that is recorded has no path");
     return call_record_free(r);
 }
@@ -91,6 +100,15 @@ struct call_record_seen call_record_seen(const struct call_record *r) {
     return r->seen;
 }
 
+/* In between a job computes: nobody waits for it. */
+int call_record_idle_ms(const struct call_record *r) {
+    return disk_recorder_holds(r->to) ? 2 : -1;
+}
+
+void call_record_idle(struct call_record *r) {
+    disk_recorder_flush(r->to);
+}
+
 /* A thread of the process that called last: of the same one, however its number is used again. */
 static bool is_known(const struct call_record *r, pid_t thread) {
     char name[16];
@@ -107,6 +125,7 @@ static void meet(struct call_record *r, struct watched_call *c) {
     }
     file_close(&r->pidfd);
     file_close(&r->threads);
+    r->mask_known = false;
     r->pid = c->pid = call_watch_process(c->thread);
     r->pidfd = (int)syscall(SYS_pidfd_open, r->pid, 0);
     snprintf(path, sizeof(path), "/proc/%d/task", (int)r->pid);

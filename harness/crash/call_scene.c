@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { LINKS_MAX = 16 };
+enum { LINKS_MAX = 16, NOWHERE = -1 };
 
 /* ---- what the caller has ---- */
 
@@ -46,12 +46,17 @@ static bool read_link(const char *path, char ret[PATH_MAX]) {
     return n > 0 && *ret == '/';
 }
 
+/* Where the kernel shows a descriptor of the caller's, or its working directory. */
+static void link_of_fd(const struct call_scene *s, int fd, char ret[64]) {
+    if (fd == AT_FDCWD)
+        snprintf(ret, 64, "/proc/%d/cwd", (int)s->c->thread);
+    else
+        snprintf(ret, 64, "/proc/%d/fd/%d", (int)s->c->thread, fd);
+}
+
 static bool path_of_fd(const struct call_scene *s, int fd, char ret[PATH_MAX]) {
     char link[64];
-    if (fd == AT_FDCWD)
-        snprintf(link, sizeof(link), "/proc/%d/cwd", (int)s->c->thread);
-    else
-        snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)s->c->thread, fd);
+    link_of_fd(s, fd, link);
     return read_link(link, ret);
 }
 
@@ -65,13 +70,13 @@ static bool is_below(const struct call_scene *s, const char *path, char ret[PATH
 
 /* ---- open files ---- */
 
-int call_scene_file(const struct call_scene *s, int fd, char path[PATH_MAX], bool *ret_named) {
+int call_scene_file(const struct call_scene *s, int fd, char path[PATH_MAX], struct stat *ret) {
     char whole[PATH_MAX];
-    struct stat st;
     if (fd < 0 || !path_of_fd(s, fd, whole) || !is_below(s, whole, path))
         return -1;
     int own = (int)syscall(SYS_pidfd_getfd, s->r->pidfd, fd, 0);
-    *ret_named = own >= 0 && fstat(own, &st) == 0 && st.st_nlink > 0;
+    if (own >= 0 && fstat(own, ret) != 0)
+        file_close(&own);
     return own;
 }
 
@@ -94,15 +99,21 @@ static bool part(char *path, char name[NAME_MAX + 1]) {
     return true;
 }
 
-static bool open_parent(const struct call_scene *s, const char *path, struct call_place *ret) {
-    char root[64], whole[PATH_MAX], below[PATH_MAX];
-    snprintf(root, sizeof(root), "/proc/%d/root", (int)s->c->thread);
-    file_close(&ret->parent);
-    ret->parent = root_open(root, path, O_PATH | O_DIRECTORY);
+/* Where the parent is that is open, and the name in it. */
+static bool tell_place(const struct call_scene *s, struct call_place *ret) {
+    char whole[PATH_MAX], below[PATH_MAX];
     if (ret->parent < 0 || !file_path_of(ret->parent, whole, sizeof(whole)) ||
         !is_below(s, whole, below))
         return false;
     return snprintf(ret->path, PATH_MAX, "%s%s%s", below, *below ? "/" : "", ret->name) < PATH_MAX;
+}
+
+static bool open_parent(const struct call_scene *s, const char *path, struct call_place *ret) {
+    char root[64];
+    snprintf(root, sizeof(root), "/proc/%d/root", (int)s->c->thread);
+    file_close(&ret->parent);
+    ret->parent = root_open(root, path, O_PATH | O_DIRECTORY);
+    return tell_place(s, ret);
 }
 
 /* The path of what the link says, which lies where the place is. */
@@ -118,28 +129,66 @@ static bool follow_link(const struct call_place *p, char path[PATH_MAX]) {
            snprintf(path, PATH_MAX, "%s/%s", whole, text) < PATH_MAX;
 }
 
+static bool is_link(const struct call_place *p) {
+    struct stat st;
+    return fstatat(p->parent, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+}
+
 static bool find(const struct call_scene *s, char path[PATH_MAX], bool follow,
                  struct call_place *ret) {
-    struct stat st;
     for (int i = 0; i < LINKS_MAX; i++) {
         if (!part(path, ret->name) || !open_parent(s, path, ret))
             return false;
-        if (!follow || fstatat(ret->parent, ret->name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
-            !S_ISLNK(st.st_mode))
+        if (!follow || !is_link(ret))
             return true;
+        ret->seen_from = NOWHERE;
         if (!follow_link(ret, path))
             return false;
     }
     return false;
 }
 
-bool call_place_find(const struct call_scene *s, int dir, uint64_t at, bool follow,
-                     struct call_place *ret) {
-    char text[PATH_MAX], path[PATH_MAX], base[PATH_MAX] = "";
-    if (!read_text(s, at, text) || !*text)
-        return false;
+/* The folder of a text, with its slash, and the name in it; false: that takes a closer look. */
+static bool split(const char *text, struct call_place *ret) {
+    const char *slash = strrchr(text, '/');
+    const char *name = slash ? slash + 1 : text;
+    snprintf(ret->folder, PATH_MAX, "%.*s", (int)(name - text), text);
+    return *name && !str_eq(name, ".") && !str_eq(name, "..") &&
+           str_copy(ret->name, NAME_MAX + 1, name);
+}
+
+static bool find_text(const struct call_scene *s, int dir, const char *text, bool follow,
+                      struct call_place *ret) {
+    char link[64], path[PATH_MAX], base[PATH_MAX] = "";
+    bool plain = split(text, ret);
+    ret->seen_from = plain ? dir : NOWHERE;
+    if (plain && !*ret->folder) { /* the short way, of most calls */
+        link_of_fd(s, dir, link);
+        ret->parent = open(link, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (ret->parent >= 0 && !(follow && is_link(ret)))
+            return tell_place(s, ret);
+    }
     if (*text != '/' && !path_of_fd(s, dir, base))
         return false;
     return snprintf(path, sizeof(path), "%s/%s", base, text) < (int)sizeof(path) &&
            find(s, path, follow, ret);
+}
+
+bool call_place_find(const struct call_scene *s, int dir, uint64_t at, bool follow,
+                     struct call_place *ret) {
+    char text[PATH_MAX];
+    return read_text(s, at, text) && *text && find_text(s, dir, text, follow, ret);
+}
+
+bool call_place_find_beside(const struct call_scene *s, int dir, uint64_t at,
+                            const struct call_place *first, struct call_place *ret) {
+    char text[PATH_MAX];
+    if (!read_text(s, at, text) || !*text)
+        return false;
+    if (first->parent >= 0 && first->seen_from == dir && split(text, ret) &&
+        str_eq(ret->folder, first->folder)) {
+        ret->parent = fcntl(first->parent, F_DUPFD_CLOEXEC, 0);
+        return tell_place(s, ret);
+    }
+    return find_text(s, dir, text, false, ret);
 }

@@ -24,7 +24,8 @@ struct call_record {
     pid_t pid;      /* whose pidfd is kept, and the directory of its threads */
     int pidfd, threads;
     struct disk_writer who; /* the same process */
-    mode_t mask;            /* of the process that is served */
+    mode_t mask;            /* its umask, where */
+    bool mask_known;
     struct buf bytes;
 };
 
@@ -35,7 +36,8 @@ struct call_scene {
 
 /* A name in the directory: of what lies below parent. */
 struct call_place {
-    int parent;
+    int parent, seen_from; /* the directory of the caller's from which it was found; -1 */
+    char folder[PATH_MAX]; /* how the caller's text begins, up to the name */
     char name[NAME_MAX + 1];
     char path[PATH_MAX]; /* from the directory */
 };
@@ -52,9 +54,13 @@ void call_place_close(struct call_place *p);
 bool call_place_find(const struct call_scene *s, int dir, uint64_t at, bool follow,
                      struct call_place *ret);
 
+/* Another one, in the same call: most often it lies beside the first. */
+bool call_place_find_beside(const struct call_scene *s, int dir, uint64_t at,
+                            const struct call_place *first, struct call_place *ret);
+
 /* An open file of the caller's that lies in the directory; path from there, "" is the directory
- * itself, NULL: it has no name any more. A descriptor, to be closed; -1: another one. */
-int call_scene_file(const struct call_scene *s, int fd, char path[PATH_MAX], bool *ret_named);
+ * itself. What has no name any more has no links. A descriptor, to be closed; -1: another one. */
+int call_scene_file(const struct call_scene *s, int fd, char path[PATH_MAX], struct stat *ret);
 
 bool call_scene_read(const struct call_scene *s, uint64_t at, void *ret, size_t size);
 bool call_scene_write(const struct call_scene *s, uint64_t at, const void *data, size_t size);
@@ -81,4 +87,4 @@ call_deed_fn call_does_write, call_does_pwrite, call_does_writev, call_does_pwri
 call_deed_fn call_does_pwritev2, call_does_ftruncate, call_does_allocate, call_does_fsync;
 call_deed_fn call_does_fdatasync, call_does_sync_range, call_does_sync, call_does_syncfs;
 call_deed_fn call_does_msync, call_does_copy_range, call_does_sendfile, call_does_splice;
-call_deed_fn call_does_ring;
+call_deed_fn call_does_ring, call_does_umask, call_does_chmod, call_does_fchmod, call_does_chmod_at;

@@ -274,6 +274,16 @@ static bool shape(struct crash_changes *c, const struct disk_operation *o, size_
     return true;
 }
 
+static bool mode_of(struct crash_changes *c, const struct disk_operation *o,
+                    struct crash_change *g) {
+    g->inode = subject(c, o);
+    if (g->inode == CRASH_NONE || g->inode == CRASH_ROOT || c->inodes[g->inode].kind == INODE_LINK)
+        return g->inode == CRASH_ROOT;
+    g->kind = CHANGE_MODE;
+    g->mode = o->mode & 0777;
+    return true;
+}
+
 static bool sync_of(struct crash_changes *c, const struct disk_operation *o,
                     struct crash_change *g) {
     g->kind = o->deed == DISK_CLOSE ? CHANGE_CLOSE : CHANGE_SYNC;
@@ -307,6 +317,8 @@ static bool resolve(struct crash_changes *c, size_t i) {
     case DISK_TRUNCATE:
     case DISK_ALLOCATE:
         return shape(c, o, i);
+    case DISK_MODE:
+        return mode_of(c, o, g);
     case DISK_SYNC:
     case DISK_SYNC_DATA:
     case DISK_SYNC_ALL:
@@ -357,8 +369,8 @@ static void place(struct crash_changes *c, size_t i) {
         return;
     g->disk = disk_named(c, o->path, len);
     g->node = node_named(c, c->disks[g->disk]);
-    c->own_disks_used |=
-        g->kind == CHANGE_NAMES || g->kind == CHANGE_WRITE || g->kind == CHANGE_SHAPE;
+    c->own_disks_used |= g->kind == CHANGE_NAMES || g->kind == CHANGE_WRITE ||
+                         g->kind == CHANGE_SHAPE || g->kind == CHANGE_MODE;
 }
 
 static void ignore(struct crash_changes *c, size_t i) {

@@ -21,6 +21,7 @@ enum change_kind {
     CHANGE_HAD,   /* set[0], and the bytes of a file; before all others */
     CHANGE_NAMES, /* set */
     CHANGE_SHAPE, /* of inode: truncate, allocate */
+    CHANGE_MODE,  /* of inode: chmod */
     CHANGE_WRITE, /* [at, end) of inode */
     CHANGE_SYNC,  /* of inode; CRASH_NONE: of all */
     CHANGE_CLOSE, /* of inode */
@@ -38,6 +39,7 @@ struct crash_change {
     bool makes;       /* inode is new */
     uint64_t at, end; /* of a write; of a shape its new size in end */
     uint64_t size_was; /* of the inode, before */
+    unsigned mode;     /* with CHANGE_MODE */
     size_t next;       /* operation on the contents of the same inode; CRASH_NONE: none */
     size_t who, node;  /* a process; a node, of its own disk the one that it belongs to: from 0 */
     size_t disk;       /* 0: the one that there is, or what all nodes share */

@@ -35,8 +35,10 @@ void crash_image_fini(struct crash_image *m) {
 static void clear(struct crash_image *m) {
     for (size_t i = 0; i < m->changes->slots_n; i++)
         m->slots[i] = CRASH_NONE;
-    for (size_t i = 0; i < m->changes->inodes_n; i++)
+    for (size_t i = 0; i < m->changes->inodes_n; i++) {
         m->files[i].pieces_n = 0;
+        m->files[i].mode = m->changes->inodes[i].mode;
+    }
     for (size_t i = 0; i < m->changes->implied_n; i++)
         m->slots[m->changes->implied[i].slot] = m->changes->implied[i].inode;
 }
@@ -84,6 +86,10 @@ static void do_one(struct crash_image *m, size_t i, const struct crash_loss *l, 
     case CHANGE_SHAPE:
         if (!n)
             piece(m, i, 0, 0, 0);
+        break;
+    case CHANGE_MODE:
+        if (!n)
+            m->files[g->inode].mode = g->mode;
         break;
     case CHANGE_WRITE:
         write_bytes(m, i, l, n);
@@ -217,7 +223,7 @@ static void see_entry(struct crash_image *m, size_t slot, size_t inode, int dept
     size_t place = m->seen_n;
     note(m, m->changes->slots[slot].text);
     note(m, (size_t)depth * 8 + n->kind * 2 + again);
-    note(m, n->kind == INODE_LINK ? 0 : n->mode);
+    note(m, n->kind == INODE_LINK ? 0 : f->mode);
     note(m, n->kind == INODE_DIRECTORY ? 0
             : n->kind == INODE_LINK    ? n->text
             : again                    ? f->place
@@ -286,7 +292,7 @@ static int see_one(struct stroll *s, size_t slot, size_t inode, size_t content) 
     struct crash_entry e = {.kind = n->kind == INODE_DIRECTORY ? CRASH_DIRECTORY
                                     : n->kind == INODE_FILE    ? CRASH_FILE
                                                                : CRASH_LINK,
-                            .mode = n->mode,
+                            .mode = s->image->files[inode].mode,
                             .to = n->to};
     e.path =
         *above ? arena_printf(&s->paths, "%s/%s", above, c->slots[slot].name) : c->slots[slot].name;

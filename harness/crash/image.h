@@ -11,6 +11,7 @@ struct crash_image {
     struct crash_file {
         struct crash_piece *pieces;      /* by mem_push; pieces_n 0 keeps its memory */
         size_t pieces_n, content, place; /* place: in seen */
+        unsigned mode;                   /* of a directory too */
         const char *first; /* while it is walked through: the path by which it was met */
     } * files;             /* by inode */
     bool *went;            /* by operation, of a way in which others went on: what they have done */

@@ -9,12 +9,13 @@ struct walk {
     struct crash_promises *p;
     const struct crash_changes *c;
     size_t *last; /* by inode: operation that changed it last, anything of it; CRASH_NONE */
-    size_t *grew; /* the same, but what fdatasync does not care about: names and times */
+    size_t *grew; /* the same, but what fdatasync does not care about: names, times and modes */
     bool *cut;    /* by inode: was cut to nothing since it was last closed */
 };
 
 bool crash_promises_changes_names(const struct crash_change *g) {
-    return (g->kind == CHANGE_NAMES && g->sets) || g->kind == CHANGE_SHAPE;
+    return (g->kind == CHANGE_NAMES && g->sets) || g->kind == CHANGE_SHAPE ||
+           g->kind == CHANGE_MODE;
 }
 
 const struct disk_model *crash_promises_model(const struct crash_promises *p,
@@ -36,15 +37,15 @@ static bool touches(const struct crash_changes *c, const struct crash_change *g,
     return c->slots[g->set[set].slot].dir == dir;
 }
 
-/* The bytes of a write or the shape of a file. node: of this one alone; CRASH_NONE: of all. */
-static void promise_bytes(struct walk *w, size_t inode, size_t node, size_t at) {
+/* The bytes of a write, or the shape or the mode of a file. node: of this one alone; CRASH_NONE: of all. */
+static void promise_bytes(struct walk *w, size_t inode, size_t node, bool modes, size_t at) {
     for (size_t i = w->c->had; i < at; i++) {
         const struct crash_change *g = &w->c->v[i];
         if ((inode != CRASH_NONE && g->inode != inode) || (node != CRASH_NONE && g->node != node))
             continue;
         if (g->kind == CHANGE_WRITE)
             promise(&w->p->bytes[i], at);
-        else if (g->kind == CHANGE_SHAPE)
+        else if (g->kind == CHANGE_SHAPE || (g->kind == CHANGE_MODE && modes))
             promise(&w->p->all[i], at);
     }
 }
@@ -79,11 +80,11 @@ static void promise_directory(struct walk *w, size_t dir, size_t at) {
 static void sync_all(struct walk *w, size_t at) {
     size_t node = w->c->v[at].node;
     if (!w->c->volumes) {
-        promise_bytes(w, CRASH_NONE, CRASH_NONE, at);
+        promise_bytes(w, CRASH_NONE, CRASH_NONE, true, at);
         promise_journal(w, 0, at, at);
         return;
     }
-    promise_bytes(w, CRASH_NONE, node, at);
+    promise_bytes(w, CRASH_NONE, node, true, at);
     for (size_t disk = 0; disk < w->c->disks_n; disk++)
         if (!disk || str_eq(w->c->disks[disk], w->c->nodes[node]))
             promise_journal(w, disk, at, at);
@@ -97,7 +98,7 @@ static void sync_one(struct walk *w, size_t at) {
         return;
     }
     const struct disk_model *model = model_at(w, at);
-    promise_bytes(w, g->inode, model->by_node ? g->node : CRASH_NONE, at);
+    promise_bytes(w, g->inode, model->by_node ? g->node : CRASH_NONE, !data_only, at);
     size_t last = (data_only ? w->grew : w->last)[g->inode];
     if (model->journal && last != CRASH_NONE)
         promise_journal(w, g->disk, last + 1, at);
@@ -116,7 +117,7 @@ static void close_one(struct walk *w, size_t at) {
     const struct crash_change *g = &w->c->v[at];
     const struct disk_model *model = model_at(w, at);
     if (model->close_flushes)
-        promise_bytes(w, g->inode, model->by_node ? g->node : CRASH_NONE, at);
+        promise_bytes(w, g->inode, model->by_node ? g->node : CRASH_NONE, true, at);
     if (model->truncate_flushes && w->cut[g->inode])
         flush(w, g->inode, at);
     w->cut[g->inode] = false;
@@ -126,7 +127,7 @@ static void note(struct walk *w, size_t at) {
     const struct crash_change *g = &w->c->v[at];
     bool names = g->kind == CHANGE_NAMES;
     w->last[g->inode] = at;
-    if (!names || g->makes)
+    if ((!names && g->kind != CHANGE_MODE) || g->makes)
         w->grew[g->inode] = at;
     for (size_t k = 0; names && k < g->sets; k++) {
         size_t dir = w->c->slots[g->set[k].slot].dir;
@@ -142,7 +143,7 @@ static void names_or_shape(struct walk *w, size_t at) {
         promise(&w->p->removal[at], at);
     }
     if (model->at_once && g->kind == CHANGE_SHAPE) /* it is sent behind the bytes */
-        promise_bytes(w, g->inode, g->node, at);
+        promise_bytes(w, g->inode, g->node, true, at);
     if (model->rename_flushes && g->replaces)
         flush(w, g->inode, at);
     if (g->kind == CHANGE_SHAPE && !g->end && g->size_was)
@@ -171,6 +172,7 @@ static void step(struct walk *w, size_t at) {
             break;
     /* fallthrough */
     case CHANGE_SHAPE:
+    case CHANGE_MODE:
         names_or_shape(w, at);
         break;
     case CHANGE_WRITE:

@@ -77,6 +77,9 @@ void crash_words_operation(const struct disk_operation *o, struct buf *out) {
     case DISK_ALLOCATE:
         buf_printf(out, "allocate of %s", path);
         break;
+    case DISK_MODE:
+        buf_printf(out, "chmod of %s to %o", path, o->mode);
+        break;
     case DISK_SYNC:
         buf_printf(out, "fsync of %s", path);
         break;
@@ -256,6 +259,7 @@ struct scene {
     struct sight {
         const char *path;
         size_t inode, content;
+        unsigned mode;
         enum inode_kind kind;
     } * v;
     size_t n, at;
@@ -267,7 +271,7 @@ static int see(void *arg, const struct crash_entry *e) {
     size_t inode = x->image->reached[x->at + 1];
     mem_push(x->v, x->n) =
         (struct sight){arena_strdup(&x->arena, e->path), inode, x->image->reached[x->at + 2],
-                       x->image->changes->inodes[inode].kind};
+                       e->mode, x->image->changes->inodes[inode].kind};
     x->at += 3;
     return 0;
 }
@@ -383,6 +387,18 @@ static bool put_names(const struct scene *is, const struct scene *should, struct
     return false;
 }
 
+static bool put_modes(const struct scene *is, const struct scene *should, struct buf *out) {
+    for (size_t i = 0; i < should->n; i++) {
+        const struct sight *b = &should->v[i], *a = sight_of(is, b->path);
+        if (!a || a->mode == b->mode || b->kind == INODE_LINK)
+            continue;
+        crash_words_path(b->path, out);
+        buf_printf(out, " has mode %03o, not %03o", a->mode, b->mode);
+        return true;
+    }
+    return false;
+}
+
 /* Where what a process was doing when it died would have been done. */
 static size_t whole_behind(const struct crash_ask *ask, size_t point) {
     for (size_t i = 0; i < ask->wholes_n; i++)
@@ -409,7 +425,8 @@ static bool put_look(struct crash_states *s, const struct crash_way *way, size_t
     look_at(x, way, &is);
     look_at(x, &whole, &should);
     look_at(x, &first, &before);
-    bool put = put_contents(x, &is, &should, &before, out) || put_names(&is, &should, out);
+    bool put = put_contents(x, &is, &should, &before, out) || put_names(&is, &should, out) ||
+               put_modes(&is, &should, out);
     scene_fini(&is);
     scene_fini(&should);
     scene_fini(&before);

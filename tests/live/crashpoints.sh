@@ -5,7 +5,7 @@
 # deadline: 240 s
 set -u
 dir=$TMPDIR/crashpoints
-mkdir "$dir" && cp -R "$(realpath "$BIN")" "$dir/bin" && cp "$OUT/tests/harness/crash/spawn_saver" "$dir/saver" || exit 1
+mkdir "$dir" && cp -R "$(realpath "$BIN")" "$dir/bin" && cp "$OUT/tests/harness/crash/spawn_saver" "$dir/saver" && cp "$OUT/tests/live/spawn_refused" "$dir/refused" || exit 1
 chmod a+x "$TMPDIR" && chmod -R a+rX "$dir" || exit 1
 . tests/live/says.bash
 export NO_COLOR=1 XDG_CACHE_HOME=$TMPDIR/cache
@@ -42,6 +42,16 @@ says_too no-file-fsync 'it starts once latest is deleted'
 finds no-directory-fsync 'lost work' '"checkpoint-commit 2" before fsync of the directory itself: after power loss `latest` is not there'
 finds early-pointer 'hard failure' 'death after the rename of latest.tmp to latest'
 finds rename-across 'hard failure' 'rename of (scratch/shard|latest.tmp)' --fs posix
+
+# A mode, which comes with no bytes, by either record.
+cat >mode.sh <<'END'
+[ ! -e ckpt/run ] || [ -x ckpt/run ] || { echo it cannot be run; exit 1; }
+echo a >ckpt/new; chmod 755 ckpt/new; mv ckpt/new ckpt/run
+END
+for by in fuse calls; do
+    says 1 'hard failure' "a mode by $by" "$rq" crashpoints --record $by --deaths power --fs posix --max-states 12 --result mode.sh --dir ckpt -- sh mode.sh
+    says_too "a mode by $by" 'before fsync of new: after power loss `run` has mode 644, not 755'
+done
 finds commit-before-peers 'hard failure' 'death after the rename of latest.tmp to latest' --deaths process
 
 # The line that repeats a trial does, the state lies there, the page and JUnit have it.
@@ -68,13 +78,24 @@ says 64 'there is no file system' 'a file system that there is not' "$rq" crashp
 says 64 '--only takes --from' 'a trial of no run' "$rq" crashpoints --only 1/2 --dir ckpt -- true
 says 64 'no directory nowhere' 'nothing to copy' "$rq" crashpoints --copy --dir nowhere -- true
 says 64 '--dir /dev/null is no directory' 'a directory that is none' "$rq" crashpoints --dir /dev/null -- true
+refused=$dir/refused
+says 4 'nothing can be recorded here. By FUSE: it takes namespaces. By system calls: .*seccomp=unconfined' 'nothing records' \
+    "$refused" namespaces,listener "$rq" crashpoints -- ../saver '{dir}' good
+says 4 'here. By system calls: .*seccomp=unconfined' 'no calls' "$refused" listener "$rq" crashpoints --record calls --dir ckpt -- ../saver ckpt good
+if unshare -rm true 2>/dev/null; then
+    no_fuse='mount --bind /dev/fuse /dev/fuse && mount -o remount,bind,nodev /dev/fuse && exec "$@"'
+    says 4 'By FUSE: .*/dev/fuse.* By system calls: .*seccomp=unconfined' 'neither' unshare -rm sh -c "$no_fuse" - \
+        "$refused" listener "$rq" crashpoints --dir ckpt -- ../saver ckpt good
+    says 0 'recorded by system calls' 'no FUSE' unshare -rm sh -c "$no_fuse" - \
+        "$rq" crashpoints --max-states 1 --dir ckpt -- ../saver ckpt good
+fi
 says 2 'wrote nothing into' 'a job that saves nothing' "$rq" crashpoints --dir ckpt -- true
 says 3 'ended with exit code 1' 'a job that fails by itself' "$rq" crashpoints --dir ckpt -- false
 says 3 'no program nowhere' 'no program' "$rq" crashpoints --dir ckpt -- nowhere
 says 2 'does not resume by itself' 'a job that does not resume' \
     "$rq" crashpoints --dir ckpt -- sh -c '[ ! -e ckpt/x ] || { echo it is there already; exit 1; }; echo >ckpt/x'
 grep -q 'it is there already' "$dir/said" || fail 'its last lines are not said'
-says 2 'the record is full' 'a record that is too large' "$rq" crashpoints --max-bytes 4096 --dir ckpt -- ../saver ckpt good
+says 2 'the record is full \(4096 bytes' 'a record that is too large' "$rq" crashpoints --max-bytes 4096 --dir ckpt -- ../saver ckpt good
 
 # ---- killed in the middle ----
 nap=5$$ # seconds: who sleeps so long is of this script

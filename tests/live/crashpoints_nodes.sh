@@ -5,7 +5,7 @@
 # deadline: 240 s
 set -u
 dir=$TMPDIR/crashpoints_nodes
-mkdir "$dir" && cp -R "$(realpath "$BIN")" "$dir/bin" && cp "$OUT/tests/harness/crash/spawn_node_saver" "$dir/saver" || exit 1
+mkdir "$dir" && cp -R "$(realpath "$BIN")" "$dir/bin" && cp "$OUT/tests/harness/crash/spawn_node_saver" "$dir/saver" && cp "$OUT/tests/live/spawn_refused" "$dir/refused" || exit 1
 chmod a+x "$TMPDIR" && chmod -R a+rX "$dir" || exit 1
 . tests/live/says.bash
 export NO_COLOR=1 XDG_CACHE_HOME=$dir/cache
@@ -23,6 +23,7 @@ END
 }
 job no-fsync >no-fsync.yaml
 job none >none.yaml
+job stubborn >stubborn.yaml
 "$rq" crashpoints none.yaml >"$dir/said" 2>&1
 rc=$?
 [ $rc = 4 ] && { tail -n 1 "$dir/said"; exit 77; }
@@ -34,6 +35,19 @@ tr -s '\n ' '  ' <"$dir/said" | grep -qE 'rename of shared/latest.tmp to shared/
     fail 'the node that lost its power is not named'
 grep -q 'node n[01]' junit.xml || fail 'junit.xml does not name the node'
 [ -z "$(find runs -name scratch -o -name presence.json)" ] || fail 'something is left in the run directory'
+# The line that repeats one of its trials does, from the record that there is.
+repeat=$(sed -n 's/^ *repeat *rankquake //p' "$dir/said" | head -n 1)
+run=$(sed 's/.*--from \([^ ]*\) .*/\1/' <<<"$repeat")
+says 1 'hard failure' 'the line that repeats a trial' bash -c "'$rq' $repeat"
+says 64 'that run has no such trial' 'a trial that there is not' "$rq" crashpoints --from "$run" --only 3/00000000 no-fsync.yaml
+says 64 'nowhere/baseline.json' 'a record that there is not' "$rq" crashpoints --from nowhere no-fsync.yaml
+
+# ---- what cannot be answered is said ----
+says 2 'does not resume by itself' 'a job that does not resume' "$rq" crashpoints stubborn.yaml
+grep -q 'it is there already' "$dir/said" || fail 'its last lines are not said'
+says 2 'the record is full \(4096 bytes, --max-bytes\)' 'a record that is too large' "$rq" crashpoints --max-bytes 4096 --max-states 2 no-fsync.yaml
+says 4 'By FUSE: it takes namespaces. By system calls: .*seccomp=unconfined' 'nothing records' \
+    "$dir/refused" namespaces,listener "$rq" crashpoints no-fsync.yaml
 
 # ---- what is wrong is said before anything is done ----
 job good 'fs: [fat]' >bad.yaml

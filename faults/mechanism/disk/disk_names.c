@@ -380,6 +380,8 @@ static int set_attr(struct disk_call *c, struct disk_file *f, const struct fuse_
         return -errno;
     if (v & FATTR_MODE && chmod(way.path, in->mode & 07777) != 0)
         return -errno;
+    if (v & FATTR_MODE)
+        disk_note(c, (struct disk_operation){.deed = DISK_MODE, .mode = in->mode & 07777}, f);
     int r = v & FATTR_SIZE ? set_size(c, f, in) : 0;
     if (r == 0 && v & FATTR_KILL_SUIDGID && fstat(f->fd, &st) == 0 &&
         st.st_mode & (S_ISUID | S_ISGID))

@@ -123,7 +123,10 @@ static void attend(struct baseline *b, struct err *err) {
                              {.fd = b->stage.watch, .events = POLLIN},
                              {.fd = b->record ? b->watch : -1, .events = POLLIN},
                              {.fd = b->told ? told_fd(b->told) : -1, .events = POLLIN}};
-        if (poll(p, 4, -1) < 0)
+        int n = poll(p, 4, b->record ? call_record_idle_ms(b->record) : -1);
+        if (n == 0)
+            call_record_idle(b->record);
+        if (n <= 0)
             continue;
         if (p[3].revents)
             told_take(b->told);
@@ -315,18 +318,19 @@ static int record_by(struct crashing *c, bool fuse) {
 /* By a disk of ours, which sees mappings and static programs alike; else by system calls. */
 static int record_any(struct crashing *c) {
     struct err err = {0};
-    bool must = str_eq(c->record_by, "fuse");
-    if (str_eq(c->record_by, "calls") || (!must && !c->namespaces))
-        return record_by(c, false);
-    int code = c->namespaces ? record_by(c, true) : EXIT_SKIPPED;
-    const char *why = c->namespaces ? c->baseline.why : "it takes namespaces";
+    bool only_fuse = str_eq(c->record_by, "fuse"), only_calls = str_eq(c->record_by, "calls");
+    int code = EXIT_SKIPPED;
+    if (!only_calls && c->namespaces)
+        code = record_by(c, true);
     if (code != EXIT_SKIPPED)
         return code;
-    int r = call_watch_check(&err);
-    if (!must && r == 0)
+    if (!only_fuse && call_watch_check(&err) == 0)
         return record_by(c, false);
-    fprintf(stderr, "rankquake crashpoints: nothing can be recorded here. By FUSE: %s%s%s\n", why,
-            must ? "" : ". By system calls: ", must ? "" : err.msg);
+    const char *no_fuse = c->namespaces ? c->baseline.why : "it takes namespaces";
+    fprintf(stderr, "rankquake crashpoints: nothing can be recorded here.%s%s%s%s%s\n",
+            only_calls ? "" : " By FUSE: ", only_calls ? "" : no_fuse,
+            only_fuse || only_calls ? "" : ".",
+            only_fuse ? "" : " By system calls: ", only_fuse ? "" : err.msg);
     return EXIT_SKIPPED;
 }
 

@@ -382,12 +382,12 @@ static void say_facts(struct crashing *c, int64_t took_ns) {
                               c->not_tried);
     if (c->record_full)
         v[n++] = arena_printf(&c->arena,
-                              "the record is full: what came after its %zu operations "
-                              "is not in it (--max-bytes)",
-                              c->record.n);
+                              "the record is full (%" PRIu64 " bytes, --max-bytes): what came "
+                              "after its %zu operations is not in it",
+                              c->max_bytes ? c->max_bytes : (uint64_t)1 << 30, c->record.n);
     if (c->unseen && !c->record_full)
         v[n++] = "the record does not tell all that was done to the directory: a mapping without "
-                 "msync, a mode that was changed, or somebody who was not watched";
+                 "msync, or somebody who was not watched";
     if (!c->comparable)
         v[n++] = "results are not compared: the job becomes another one each time it goes on from "
                  "the same checkpoint";

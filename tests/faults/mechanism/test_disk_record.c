@@ -62,6 +62,7 @@ static const struct disk_operation all[] = {
     {DISK_WRITE, .file = 4, .path = "a", .size = 0, NONE},
     {DISK_TRUNCATE, .file = 4, .path = "a", .offset = 3, NONE},
     {DISK_ALLOCATE, .file = 4, .path = "a", .offset = 3, .size = 9, .mode = 3, NONE},
+    {DISK_MODE, .file = 4, .path = "a", .mode = 0644, NONE},
     {DISK_SYNC, .directory = true, .file = 1, .path = "", NONE},
     {DISK_SYNC_DATA, .file = 4, .path = "a", NONE},
     {DISK_SYNC_ALL, .path = "", NONE},
@@ -311,6 +312,55 @@ static void test_a_record_that_has_lost_its_bytes_names_them(void **state) {
     assert_int_equal(disk_record_load(s->path, &s->arena, &got, &s->err), -ENOENT);
 }
 
+/* ---- held in memory ---- */
+
+static size_t size_of(const char *path) {
+    BUF_FINI struct buf b = {0};
+    assert_int_equal(file_read(path, 1 << 20, &b, NULL), 0);
+    return b.len;
+}
+
+static void test_what_is_held_is_on_the_disk_once_it_is_flushed_or_closed(void **state) {
+    struct stage *s = *state;
+    struct disk_recorder *r;
+    struct disk_operation o = {DISK_WRITE, .file = 1, .path = "a", NONE};
+    assert_int_equal(disk_recorder_open(&r, s->path, 0, &s->err), 0);
+    assert_null(disk_recorder_room(r, 1));
+    disk_recorder_hold(r, 8);
+    assert_false(disk_recorder_holds(r));
+    size_t lines = size_of(s->path);
+    unsigned char *room = disk_recorder_room(r, 6);
+    o.size = 5; /* fewer than were asked for */
+    o.bytes = memcpy(room, "abcdef", 6);
+    disk_recorder_add(r, &o);
+    assert_true(disk_recorder_holds(r));
+    assert_int_equal(size_of(s->bytes), 0);
+    assert_int_equal(size_of(s->path), lines);
+    o.bytes = (const unsigned char *)"ghijk"; /* no room beside the first */
+    disk_recorder_add(r, &o);
+    assert_int_equal(size_of(s->bytes), 5);
+    disk_recorder_flush(r);
+    assert_false(disk_recorder_holds(r));
+    assert_int_equal(size_of(s->bytes), 10);
+    o.size = 9; /* more than is ever held */
+    o.bytes = (const unsigned char *)"lmnopqrst";
+    assert_null(disk_recorder_room(r, 9));
+    disk_recorder_add(r, &o);
+    assert_int_equal(size_of(s->bytes), 19);
+    o.size = 1;
+    o.bytes = (const unsigned char *)"u";
+    disk_recorder_add(r, &o);
+    assert_int_equal(disk_recorder_close(r, &s->err), 0);
+
+    struct disk_record got;
+    assert_int_equal(disk_record_load(s->path, &s->arena, &got, &s->err), 0);
+    assert_int_equal(got.n, 4);
+    assert_memory_equal(got.v[0].bytes, "abcde", 5);
+    assert_memory_equal(got.v[1].bytes, "ghijk", 5);
+    assert_memory_equal(got.v[2].bytes, "lmnopqrst", 9);
+    assert_memory_equal(got.v[3].bytes, "u", 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
@@ -328,6 +378,7 @@ int main(void) {
         TEST(test_the_number_of_the_line_is_right),
         TEST(test_what_is_no_record_is_said),
         TEST(test_a_record_that_has_lost_its_bytes_names_them),
+        TEST(test_what_is_held_is_on_the_disk_once_it_is_flushed_or_closed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,6 +42,14 @@ static void write_all_ways(void) {
     MUST(close(fd) == 0 && close(other) == 0);
 }
 
+static void change_modes(void) {
+    int fd = open("d/file", O_RDONLY), dir = open("d", O_RDONLY | O_DIRECTORY);
+    MUST(fd >= 0 && fchmod(fd, 0700) == 0 && chmod("d/file", 0) == 0);
+    MUST(fchmodat(dir, "file", 0640, 0) == 0 && fchmod(dir, 0750) == 0);
+    MUST(chmod("nowhere", 0600) < 0 && errno == ENOENT);
+    MUST(close(fd) == 0 && close(dir) == 0);
+}
+
 static void map(void) {
     int fd = open("mapped", O_RDWR | O_CREAT, 0600);
     MUST(fd >= 0 && ftruncate(fd, 4096) == 0);
@@ -76,6 +84,7 @@ static void change(const char *dir) {
     umask(022);
     MUST(mkdir("d", 0777) == 0);
     write_all_ways();
+    change_modes();
     map();
     name_all_ways();
     what_is_not_recorded();
@@ -95,7 +104,7 @@ static void show(const char *path) {
         printf("%s %s", disk_deed_names[o->deed], *o->path ? o->path : ".");
         if (*o->to)
             printf(" %s", o->to);
-        if (o->deed == DISK_CREATE || o->deed == DISK_MKDIR)
+        if (o->deed == DISK_CREATE || o->deed == DISK_MKDIR || o->deed == DISK_MODE)
             printf(" %o", o->mode);
         if (o->deed == DISK_TRUNCATE)
             printf(" %d", (int)o->offset);

@@ -173,6 +173,54 @@ static void test_the_same_seed_finds_the_same_states(void **state) {
 }
 
 /* On NFS a node that dies takes its own bytes with it, and nobody else's. */
+static int see_mode(void *arg, const struct crash_entry *e) {
+    unsigned *seen = arg;
+    *seen |= str_eq(e->path, "a") ? e->mode == 0 ? 1 : e->mode == 0644 ? 2 : 4 : 0;
+    return 0;
+}
+
+static unsigned modes_of_all(size_t from, unsigned models) {
+    struct crash_states s;
+    unsigned seen = 0;
+    find(&s, (struct crash_ask){.from = from, .models = models, .deaths = 1 << CRASH_POWER});
+    for (size_t i = 0; i < s.n; i++)
+        crash_states_walk(&s, i, see_mode, &seen);
+    crash_states_fini(&s);
+    return seen;
+}
+
+static void change_mode(uint64_t file, unsigned mode) {
+    made_add(&made, (struct disk_operation){.deed = DISK_MODE, .file = file, .path = "a"})->mode =
+        mode;
+}
+
+/* By an fsync, and with a journal by that of anything later; fdatasync does not care about it. */
+static void test_a_mode_may_be_lost_until_its_file_is_synced(void **state) {
+    enum { NEW = 1, OLD = 2, EXT4 = 1 << 0, POSIX = 1 << 2, NFS = 1 << 3 };
+    (void)state;
+    set_up();
+    uint64_t f = made_had(&made, "a", 'A', 100);
+    size_t from = made.record.n;
+    change_mode(f, 0);
+    assert_int_equal(modes_of_all(from, EXT4), OLD | NEW);
+    assert_int_equal(modes_of_all(from + 1, EXT4), OLD | NEW);
+    assert_int_equal(modes_of_all(from + 1, POSIX), OLD | NEW);
+    assert_int_equal(modes_of_all(from + 1, NFS), NEW);
+    made_on(&made, DISK_SYNC_DATA, f, "a");
+    assert_int_equal(modes_of_all(from + 2, POSIX), OLD | NEW);
+    made_on(&made, DISK_SYNC, f, "a");
+    assert_int_equal(modes_of_all(from + 3, EXT4), NEW);
+    assert_int_equal(modes_of_all(from + 3, POSIX), NEW);
+
+    set_up();
+    f = made_had(&made, "a", 'A', 100);
+    from = made.record.n;
+    change_mode(f, 0);
+    made_on(&made, DISK_SYNC, made_create(&made, "b"), "b");
+    assert_int_equal(modes_of_all(from + 3, EXT4), NEW); /* a create behind it is there */
+    assert_int_equal(modes_of_all(from + 3, POSIX), OLD | NEW);
+}
+
 static void test_on_nfs_a_node_loses_its_own_bytes(void **state) {
     struct crash_states s;
     bool seen[4] = {false};
@@ -266,6 +314,7 @@ int main(void) {
         cmocka_unit_test(test_commits_and_deaths_of_processes_go_first_and_then_something_of_all),
         cmocka_unit_test(test_the_bound_holds_and_what_is_beyond_it_is_counted),
         cmocka_unit_test(test_the_same_seed_finds_the_same_states),
+        cmocka_unit_test(test_a_mode_may_be_lost_until_its_file_is_synced),
         cmocka_unit_test(test_on_nfs_a_node_loses_its_own_bytes),
         cmocka_unit_test(test_a_process_that_dies_in_a_long_write_leaves_whole_pages_of_it),
         cmocka_unit_test(test_points_that_are_none_are_refused),
