@@ -92,6 +92,7 @@ nodes ddp-nodes --mode=ddp
 nodes zero-nodes --mode=zero
 nodes fsdp-nodes --mode=fsdp --checkpoint-sharded
 nodes ps-nodes --mode=ps
+nodes ps-async-nodes --mode=ps --ps-async
 common=("${common[@]/--checkpoint-every=2/--checkpoint-every=1ep}")
 tries ddp-epochs ranktrain --spawn=2
 tries fsdp-epochs ranktrain --mode=fsdp --spawn=2 --checkpoint-sharded

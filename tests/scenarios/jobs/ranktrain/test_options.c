@@ -164,6 +164,11 @@ static void test_bad_options_are_refused_with_their_name(void **state) {
         {"", "RANK=0 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=4", "contradict each other"},
         {"", "RANK=0 WORLD_SIZE=13", "at most 12 workers"},
         {"--mode=ps", "RANK=0 WORLD_SIZE=14", "at most 12 workers"},
+        {"--mode=ps --checkpoint-sharded", "RANK=0 WORLD_SIZE=2 MASTER_ADDR=n0 MASTER_PORT=1",
+         "rank 0 alone has the state: leave out --checkpoint-sharded"},
+        {"--mode=dp --recover=in-process", "", "loses no peer: leave out --recover=in-process"},
+        {"--recover=never", "", "expected restart or in-process"},
+        {"--grace=0", "", "--grace=0: expected"},
         {"", "RANK=0 WORLD_SIZE=2", "MASTER_ADDR and MASTER_PORT"},
         {"", "RANK=0 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=70000", "MASTER_PORT=70000"},
     };
