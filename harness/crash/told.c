@@ -98,6 +98,7 @@ static void hear(struct told_events *t, const char *text, size_t len, int pid, i
     struct told_event e = {.kind = json_get_string(j, "kind", ""),
                            .step = json_get_i64(j, "step", -1),
                            .text = model ? model : json_get_string(j, "path", ""),
+                           .rank = (int)json_get_i64(json_get(j, "env"), "RANK", -1),
                            .pid = pid,
                            .t_ns = t_ns};
     if (j)

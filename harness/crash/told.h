@@ -12,6 +12,7 @@ struct told_event {
     const char *kind; /* "checkpoint-commit" */
     int64_t step;     /* -1: it says none */
     const char *text; /* of done the model, of others the path; "" */
+    int rank;         /* of kind "rank", who says it itself; else -1 */
     int pid;
     int64_t t_ns; /* CLOCK_MONOTONIC: when it was sent, as the kernel says */
 };

@@ -32,6 +32,10 @@ struct baseline {
     int output, dir, watch, source; /* source: what the user's own directory holds, -1 */
     bool fuse;                      /* a disk of ours records */
     struct crash_marks marks;       /* put into the record afterwards */
+    struct told_rank {
+        int pid, rank;
+    } * ranks; /* of those that have said it themselves */
+    size_t ranks_n;
 };
 
 /* ---- the directory ---- */
@@ -84,11 +88,15 @@ static void find_writer(const struct baseline *b, int pid, struct disk_writer *r
     snprintf(path, sizeof(path), "/proc/%d/environ", pid);
     FILE_CLOSE int environment = open(path, O_RDONLY | O_CLOEXEC);
     disk_writer_in(environment, ret);
+    for (size_t i = 0; i < b->ranks_n && ret->rank < 0; i++) /* it has ended before it was read */
+        ret->rank = b->ranks[i].pid == pid ? b->ranks[i].rank : -1;
 }
 
 static void hear(void *arg, const struct told_event *e) {
     struct baseline *b = arg;
     struct disk_writer who;
+    if (e->rank >= 0)
+        mem_push(b->ranks, b->ranks_n) = (struct told_rank){e->pid, e->rank};
     find_writer(b, e->pid, &who);
     attempt_heard(&b->heard, e->kind, e->step, e->text);
     crash_marks_hear(&b->marks, &(struct crash_word){.kind = e->kind,
@@ -207,6 +215,7 @@ static void baseline_fini(struct baseline *b) {
     file_close(&b->watch);
     file_close(&b->source);
     crash_marks_fini(&b->marks);
+    free(b->ranks);
 }
 
 /* ---- what came of it ---- */

@@ -21,7 +21,7 @@ static char path[108];
 static struct heard {
     char kind[64], text[64];
     int64_t step, t_ns;
-    int pid, n;
+    int pid, rank, n;
 } heard;
 
 static void hear(void *arg, const struct told_event *e) {
@@ -31,6 +31,7 @@ static void hear(void *arg, const struct told_event *e) {
     heard.step = e->step;
     heard.t_ns = e->t_ns;
     heard.pid = e->pid;
+    heard.rank = e->rank;
     heard.n++;
 }
 
@@ -90,6 +91,10 @@ static void test_an_event_is_told_with_what_it_says_who_and_when(void **state) {
     assert_int_equal(heard.pid, getpid());
     /* two clocks are read one after the other: a moment may be between them */
     assert_true(heard.t_ns > before_ns - 100000000 && heard.t_ns <= clock_monotonic_ns());
+    assert_int_equal(heard.rank, -1);
+    say(fd, "{\"kind\":\"rank\",\"env\":{\"RANK\":\"3\",\"WORLD_SIZE\":\"4\"}}");
+    told_take(t);
+    assert_int_equal(heard.rank, 3);
     say(fd, "{\"kind\":\"done\",\"model\":\"abc\",\"path\":\"x\"}");
     told_take(t);
     assert_string_equal(heard.text, "abc");
