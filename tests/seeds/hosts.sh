@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# S3 3.6, S4 4.4, S5 5.4: hosts that talk to each other, one command for a list of them, -H host1,host2 --accelerators 4
+# S3 3.6, S4 4.4, S5 5.4, S1 1.8: hosts that talk to each other, one command for a list of them, -H host1,host2 --accelerators 4
 # PROGRAM: over real ssh to two hosts that are network namespaces with a wire between them, each with an sshd of its own.
 # deadline: 60 s
 set -u
@@ -27,6 +27,8 @@ cd "$TMPDIR" && : >said || exit 1
 # The names, in each namespace's hosts file alone; sshd's folder for what it separates.
 printf '127.0.0.1 localhost\n10.77.0.1 host1\n10.77.0.2 host2\n' | tee names >names.host2
 mount --bind names /etc/hosts && mount -t tmpfs none /run && mkdir /run/sshd || fail 'mounts'
+# What the user's shell does at each login is not asked about.
+[ ! -f ~/.bashrc ] || mount --bind /dev/null ~/.bashrc || fail 'mounts'
 hostname host1
 mkfifo there hold
 unshare -nmu bash -c 'hostname host2; mount --bind names.host2 /etc/hosts; echo up >there; read -r _ <hold' &
@@ -91,6 +93,21 @@ timeout 40 "$BIN/rankrun" -H host1,host2 --accelerators 4 --ssh "ssh -F $TMPDIR/
     fail "ranktrain on two hosts: exit $?"
 grep -q '^.host1. world 8, ' out && [ "$(sed -n 's/^.host1. \(model .*\)/\1/p' out)" = "$("$BIN/ranktrain" "${seed[@]}" 2>said | grep '^model ')" ] ||
     fail "ranktrain on two hosts: $(cat out)"
+
+# S1 1.8: MASTER_ADDR is the host's own name where each node gives it and all resolve it; ranks meet there.
+exec 6< <(exec "$BIN/rankrun" store --host=10.77.0.1 --port=0)
+store=$!
+read -r -t 20 -u 6 line
+agents=()
+for k in 1 2; do
+    on host$k sh -c 'cd "$3" && exec timeout 40 "$0" --nnodes=2 --rdzv_id=names --rdzv_backend=embedded --rdzv_endpoint="$1" --local_addr="$(hostname)" \
+        sh -c "echo \$MASTER_ADDR >\"named.\$RANK\"; exec \"\$0\" --dataset=generated --steps=2 --log-every=0" "$2"' \
+        "$BIN/rankrun" "10.77.0.1:${line##*:}" "$BIN/ranktrain" "$TMPDIR" >"said.$k" 2>&1 &
+    agents+=($!)
+done
+for agent in "${agents[@]}"; do wait "$agent" || { cat said.1 said.2; fail "by names: exit $?"; }; done
+kill $store
+[[ $(cat named.0) == host[12] ]] && cmp -s named.0 named.1 && grep -q '^model ' said.1 said.2 || fail "MASTER_ADDR: $(cat named.* said.1 said.2)"
 
 # What fails on one host ends the command with the job's exit code, and nothing is left on either.
 timeout 40 "$BIN/rankrun" -H host1,host2 --accelerators 4 --ssh "ssh -F $TMPDIR/ssh_config" sh -c \

@@ -30,9 +30,11 @@ static int sync_parents(int dir, int levels) {
 int checkpoint_open(const struct checkpoint_place *p, struct err *err) {
     char above[PATH_MAX];
     int missing = checkpoint_dir_above(p->dir, above);
-    file_make_dirs(p->dir, 0777, NULL);
+    int made = file_make_dirs(p->dir, 0777, NULL);
     int fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int r = fd < 0 ? -errno : sync_parents(fd, missing);
+    if (r == -ENOENT && made < 0)
+        r = made; /* why it could not be made, not that it is not there */
     if (r < 0)
         file_close(&fd);
     return r < 0 ? err_set(err, r, "--checkpoint-dir %s", p->dir) : fd;
