@@ -43,16 +43,32 @@ got=$(model <"$TMPDIR/out") want=$(train $large | model) # with the running stat
 parts=$(grep -oE 'optimizer state [0-9]+' "$TMPDIR/out" | awk '{ n += $3 } END { print n }')
 [ "$parts" = $((2309610 * 4)) ] || say "the ranks' parts of the optimizer's state are $parts bytes together"
 
+# Half of what Adam keeps, and all else, fits where all does not.
+train $large --optimizer=adam --spawn=2 --device-memory=57000000 >/dev/null && say "ddp with Adam fits into 57 MB"
+grep -q "the device's memory is full: .*--device-memory=57000000" "$TMPDIR/err" || say "no word of the device's memory: $(cat "$TMPDIR/err")"
+train $large --optimizer=adam --spawn=2 --device-memory=57000000 --use-zero >"$TMPDIR/out" || say "zero: $(cat "$TMPDIR/err")"
+got=$(model <"$TMPDIR/out") want=$(train $large --optimizer=adam | model)
+[ -n "$want" ] && [ "$got" = "$want" ] || say "zero of vgg11: model ${got:-none} and not $want"
+
 # The same by the kernel: less address space than ddp takes. (A sanitizer takes more of it than there is.)
-if [ "$BUILD" != asan ] && [ "$BUILD" != tsan ]; then
-    coproc ddp { exec "$BIN/ranktrain" $large --steps=99999999 --log-every=1 2>&1; }
+peak_of() { # peak_of ARG...: KiB of a run alone, at its first step
+    local pid line
+    coproc ddp { exec "$BIN/ranktrain" "$@" --steps=99999999 --log-every=1 2>&1; }
     pid=$ddp_PID
     while read -r line <&"${ddp[0]}" && [[ $line != step* ]]; do :; done
-    peak=$(awk '$1 == "VmPeak:" { print $2 }' /proc/$pid/status)
-    kill -KILL $pid
-    wait $pid 2>/dev/null
-    (ulimit -v $((peak - 12288)) && train $large >/dev/null) 2>/dev/null && say "ddp runs in less than it takes"
-    (ulimit -v $((peak - 12288)) && train $large --spawn=4 --mode=fsdp >/dev/null) || say "fsdp under ulimit -v: $(cat "$TMPDIR/err")"
+    awk '$1 == "VmPeak:" { print $2 }' /proc/"$pid"/status
+    kill -KILL "$pid"
+    wait "$pid" 2>/dev/null
+}
+under() { # under KIB MODE RANKS ARG...: ddp alone dies, that many ranks of MODE finish
+    (ulimit -v "$1" && train $large "${@:4}" >/dev/null) 2>/dev/null && say "ddp runs in less than it takes"
+    (ulimit -v "$1" && train $large "${@:4}" --spawn="$3" --mode="$2" >/dev/null) || say "$2 under ulimit -v: $(cat "$TMPDIR/err")"
+}
+if [ "$BUILD" != asan ] && [ "$BUILD" != tsan ]; then
+    peak=$(peak_of $large)
+    under $((peak - 12288)) fsdp 4
+    peak=$(peak_of $large --optimizer=adam)
+    under $((peak - 6144)) zero 4 --optimizer=adam
 fi
 
 # The first failure is everybody's, and nobody outlives who started them.
