@@ -159,14 +159,6 @@ static void read_address(pid_t pid, const struct seccomp_data *d, struct sockadd
         *ret = (struct sockaddr_storage){0};
 }
 
-/* To receive where nothing waits would wait; and once all that was watched has ended, for ever. */
-static int has_call(int watch) {
-    struct pollfd p = {.fd = watch, .events = POLLIN};
-    if (poll(&p, 1, 0) < 0)
-        return -errno;
-    return p.revents & POLLIN ? 1 : p.revents ? -ECONNRESET : 0;
-}
-
 static enum call_kind kind_of(int nr) {
     for (size_t i = 0; i < WATCHED; i++)
         if (watched[i].nr == nr)
@@ -181,14 +173,14 @@ static bool fits(size_t room) {
            sizes.seccomp_notif <= room;
 }
 
-int call_watch_receive(int watch, struct watched_call *ret) {
+/* To receive where nothing waits would wait; and once all that was watched has ended, for ever. */
+int call_watch_receive(int watch, short revents, struct watched_call *ret) {
     union {
         struct seccomp_notif notif;
         char room[1024]; /* of a newer kernel */
     } n = {0};
-    int waiting = has_call(watch);
-    if (waiting <= 0)
-        return waiting;
+    if (!(revents & POLLIN))
+        return revents ? -ECONNRESET : 0;
     if (!fits(sizeof(n)))
         return -EOPNOTSUPP;
     if (ioctl(watch, SECCOMP_IOCTL_NOTIF_RECV, &n) != 0)
@@ -205,7 +197,8 @@ int call_watch_receive(int watch, struct watched_call *ret) {
 }
 
 int call_watch_next(int watch, struct watched_call *ret) {
-    int r = call_watch_receive(watch, ret);
+    struct pollfd p = {.fd = watch, .events = POLLIN};
+    int r = poll(&p, 1, 0) < 0 ? -errno : call_watch_receive(watch, p.revents, ret);
     if (r > 0)
         ret->pid = call_watch_process(ret->thread);
     return r;

@@ -53,8 +53,9 @@ int call_watch_take(int from);
 
 /* The next call that waits. 1; 0: it has gone; a -errno: nothing is watched any more. */
 int call_watch_next(int watch, struct watched_call *ret);
-/* The same; pid is 0, as whoever gets many of them may know it without looking. */
-int call_watch_receive(int watch, struct watched_call *ret);
+/* The same of a call that poll has told of, by its revents; pid is 0, as whoever gets many of them may
+ * know it without looking. */
+int call_watch_receive(int watch, short revents, struct watched_call *ret);
 pid_t call_watch_process(pid_t thread);
 void call_watch_pass(int watch, uint64_t id); /* lets it go on */
 /* It is not made: the caller gets that value, or below 0 a -errno. 0; -ENOENT: who called has gone. */

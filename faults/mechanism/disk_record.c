@@ -20,13 +20,16 @@ enum { VERSION = 1, LINES_MAX = 512 << 20 };
 static const uint64_t bytes_default = 1 << 30;
 
 const char *const disk_deed_names[DISK_DEEDS_N] = {
-    [DISK_HAD] = "had",           [DISK_CREATE] = "create",       [DISK_MKDIR] = "mkdir",
-    [DISK_SYMLINK] = "symlink",   [DISK_LINK] = "link",           [DISK_RENAME] = "rename",
-    [DISK_EXCHANGE] = "exchange", [DISK_UNLINK] = "unlink",       [DISK_RMDIR] = "rmdir",
-    [DISK_WRITE] = "write",       [DISK_TRUNCATE] = "truncate",   [DISK_ALLOCATE] = "allocate",
-    [DISK_SYNC] = "sync",         [DISK_SYNC_DATA] = "sync_data", [DISK_SYNC_ALL] = "sync_all",
-    [DISK_OPEN] = "open",         [DISK_CLOSE] = "close",         [DISK_MARK] = "mark",
-    [DISK_MODE] = "mode",
+    [DISK_HAD] = "had",           [DISK_CREATE] = "create",
+    [DISK_MKDIR] = "mkdir",       [DISK_SYMLINK] = "symlink",
+    [DISK_LINK] = "link",         [DISK_RENAME] = "rename",
+    [DISK_EXCHANGE] = "exchange", [DISK_UNLINK] = "unlink",
+    [DISK_RMDIR] = "rmdir",       [DISK_WRITE] = "write",
+    [DISK_TRUNCATE] = "truncate", [DISK_ALLOCATE] = "allocate",
+    [DISK_SYNC] = "sync",         [DISK_SYNC_DATA] = "sync_data",
+    [DISK_SYNC_ALL] = "sync_all", [DISK_OPEN] = "open",
+    [DISK_CLOSE] = "close",       [DISK_MARK] = "mark",
+    [DISK_MODE] = "mode",         [DISK_SYNC_RANGE] = "sync_range",
 };
 
 static bool has_bytes(const struct disk_operation *o) {

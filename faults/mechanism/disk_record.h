@@ -28,16 +28,17 @@ enum disk_deed {
     DISK_EXCHANGE, /* path and `to` have exchanged their names */
     DISK_UNLINK,   /* of a file or a link */
     DISK_RMDIR,
-    DISK_WRITE,     /* bytes at offset (an append's is resolved); a mapping's pages as they came */
-    DISK_TRUNCATE,  /* the size is offset now, by ftruncate or O_TRUNC */
-    DISK_ALLOCATE,  /* fallocate: offset, size; mode in `mode` */
-    DISK_MODE,      /* chmod: mode in `mode` */
-    DISK_SYNC,      /* fsync of a file, or of a directory: then path is its */
-    DISK_SYNC_DATA, /* fdatasync */
-    DISK_SYNC_ALL,  /* sync, syncfs */
-    DISK_OPEN,      /* to write; changes nothing */
-    DISK_CLOSE,     /* of a descriptor that was open to write; changes nothing */
-    DISK_MARK,      /* the job told something (path: what, as "checkpoint-write 20") or a worker
+    DISK_WRITE,      /* bytes at offset (an append's is resolved); a mapping's pages as they came */
+    DISK_TRUNCATE,   /* the size is offset now, by ftruncate or O_TRUNC */
+    DISK_ALLOCATE,   /* fallocate: offset, size; mode in `mode` */
+    DISK_MODE,       /* chmod: mode in `mode` */
+    DISK_SYNC,       /* fsync of a file, or of a directory: then path is its */
+    DISK_SYNC_DATA,  /* fdatasync */
+    DISK_SYNC_ALL,   /* sync, syncfs */
+    DISK_SYNC_RANGE, /* sync_file_range: offset, size; promises nothing */
+    DISK_OPEN,       /* to write; changes nothing */
+    DISK_CLOSE,      /* of a descriptor that was open to write; changes nothing */
+    DISK_MARK,       /* the job told something (path: what, as "checkpoint-write 20") or a worker
                        waited for others (path: "barrier"); changes nothing */
     DISK_DEEDS_N
 };

@@ -185,8 +185,14 @@ int64_t call_does_fdatasync(const struct call_scene *s) {
 
 /* It promises nothing: neither sizes nor what a disk holds back (its own manual). */
 int64_t call_does_sync_range(const struct call_scene *s) {
-    (void)s;
-    return CALL_GOES_ON;
+    OPEN_FILE_CLOSE struct open_file f = {.fd = -1};
+    const uint64_t *a = s->c->args;
+    if (!find(s, a[0], &f) || f.directory)
+        return CALL_GOES_ON;
+    if (sync_file_range(f.fd, (off_t)a[1], (off_t)a[2], (unsigned)a[3]) != 0)
+        return -errno;
+    tell(s, &f, (struct disk_operation){.deed = DISK_SYNC_RANGE, .offset = a[1], .size = a[2]});
+    return 0;
 }
 
 int64_t call_does_sync(const struct call_scene *s) {

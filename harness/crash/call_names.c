@@ -45,8 +45,8 @@ static bool look(const struct call_place *p, struct stat *ret) {
 /* ---- open ---- */
 
 /* What an open has made of a file, and that there is somebody who writes. */
-static void tell_open(const struct call_scene *s, const struct call_place *p, int fd, bool made,
-                      bool emptied) {
+static void tell_open(const struct call_scene *s, const struct call_place *p, int fd, bool writes,
+                      bool made, bool emptied) {
     struct stat st;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
         return;
@@ -56,7 +56,7 @@ static void tell_open(const struct call_scene *s, const struct call_place *p, in
         o.deed = made ? DISK_CREATE : DISK_TRUNCATE;
         call_scene_tell(s, o);
     }
-    if ((fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY) {
+    if (writes) {
         o.deed = DISK_OPEN;
         call_scene_tell(s, o);
     }
@@ -77,7 +77,8 @@ static int64_t open_file(const struct call_scene *s, int dir, uint64_t at, uint6
                                flags & O_CREAT ? masked(s, mode) : 0);
     if (fd < 0)
         return -errno;
-    tell_open(s, &p, fd, !there, there && flags & O_TRUNC && was.st_size > 0);
+    tell_open(s, &p, fd, (flags & O_ACCMODE) != O_RDONLY, !there,
+              there && flags & O_TRUNC && was.st_size > 0);
     call_watch_give(s->r->watch, s->c->id, fd, flags & O_CLOEXEC);
     return CALL_ANSWERED;
 }

@@ -135,9 +135,9 @@ static void meet(struct call_record *r, struct watched_call *c) {
     disk_writer_in(fd, &r->who);
 }
 
-int call_record_serve(struct call_record *r) {
+int call_record_serve(struct call_record *r, short revents) {
     struct watched_call c;
-    int n = call_watch_receive(r->watch, &c);
+    int n = call_watch_receive(r->watch, revents, &c);
     if (n <= 0)
         return n;
     struct call_scene s = {r, &c};
@@ -155,6 +155,9 @@ int call_record_serve(struct call_record *r) {
 
 void call_scene_tell(const struct call_scene *s, struct disk_operation o) {
     struct call_record *r = s->r;
+    bool names = o.deed != DISK_WRITE && o.deed != DISK_SYNC && o.deed != DISK_SYNC_DATA &&
+                 o.deed != DISK_OPEN && o.deed != DISK_CLOSE && o.deed != DISK_SYNC_RANGE;
+    r->last.known = r->last.known && !names; /* its path may be another now */
     o.t_ns = clock_monotonic_ns();
     o.pid = s->c->pid;
     o.rank = r->who.rank;

@@ -29,9 +29,9 @@ struct call_record *call_record_free(struct call_record *r); /* NULL is allowed;
 /* Tells what is there already, as DISK_HAD: before anything is served. */
 void call_record_begin(struct call_record *r);
 
-/* Answers one call that waits. Nobody waits for anything but for this to be called again. 1; 0:
- * none waited; a -errno: there are no writers any more. */
-int call_record_serve(struct call_record *r);
+/* Answers one call that waits, of which poll has told by these revents. Nobody waits for anything but
+ * for this to be called again. 1; 0: none waited; a -errno: there are no writers any more. */
+int call_record_serve(struct call_record *r, short revents);
 
 /* What is recorded is held in memory while calls come one after another. For poll: how long to wait
  * for a call before call_record_idle puts it on the disk; -1: there is nothing to put. */

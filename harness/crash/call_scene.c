@@ -72,11 +72,20 @@ static bool is_below(const struct call_scene *s, const char *path, char ret[PATH
 
 int call_scene_file(const struct call_scene *s, int fd, char path[PATH_MAX], struct stat *ret) {
     char whole[PATH_MAX];
-    if (fd < 0 || !path_of_fd(s, fd, whole) || !is_below(s, whole, path))
-        return -1;
-    int own = (int)syscall(SYS_pidfd_getfd, s->r->pidfd, fd, 0);
-    if (own >= 0 && fstat(own, ret) != 0)
-        file_close(&own);
+    struct call_record *r = s->r;
+    int own = fd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, r->pidfd, fd, 0);
+    if (own < 0 || fstat(own, ret) != 0)
+        return file_close(&own), -1;
+    bool known = r->last.known && r->last.ino == ret->st_ino && r->last.dev == ret->st_dev;
+    if (known)
+        return str_copy(path, PATH_MAX, r->last.path), own;
+    if (!(S_ISREG(ret->st_mode) || S_ISDIR(ret->st_mode)) || !path_of_fd(s, fd, whole) ||
+        !is_below(s, whole, path))
+        return file_close(&own), -1;
+    r->last.known = ret->st_nlink > 0;
+    r->last.dev = ret->st_dev;
+    r->last.ino = ret->st_ino;
+    str_copy(r->last.path, PATH_MAX, path);
     return own;
 }
 
@@ -188,7 +197,9 @@ bool call_place_find_beside(const struct call_scene *s, int dir, uint64_t at,
     if (first->parent >= 0 && first->seen_from == dir && split(text, ret) &&
         str_eq(ret->folder, first->folder)) {
         ret->parent = fcntl(first->parent, F_DUPFD_CLOEXEC, 0);
-        return tell_place(s, ret);
+        size_t folder = (size_t)(str_base(first->path) - first->path);
+        return *first->path && snprintf(ret->path, PATH_MAX, "%.*s%s", (int)folder, first->path,
+                                        ret->name) < PATH_MAX;
     }
     return find_text(s, dir, text, false, ret);
 }

@@ -21,7 +21,13 @@ struct call_record {
     } * known;
     size_t known_n;
     uint64_t files; /* the last number given */
-    pid_t pid;      /* whose pidfd is kept, and the directory of its threads */
+    struct {
+        bool known;
+        dev_t dev;
+        ino_t ino;
+        char path[PATH_MAX];
+    } last;    /* the file that was served last, as long as no name has changed */
+    pid_t pid; /* whose pidfd is kept, and the directory of its threads */
     int pidfd, threads;
     struct disk_writer who; /* the same process */
     mode_t mask;            /* its umask, where */

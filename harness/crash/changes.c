@@ -324,6 +324,7 @@ static bool resolve(struct crash_changes *c, size_t i) {
     case DISK_SYNC_ALL:
     case DISK_CLOSE:
         return sync_of(c, o, g);
+    case DISK_SYNC_RANGE:
     case DISK_OPEN:
     case DISK_MARK:
         return true;
@@ -440,7 +441,7 @@ void crash_changes_find(struct crash_changes *c, const struct disk_record *recor
 }
 
 bool crash_changes_nothing(const struct disk_operation *o) {
-    return o->deed == DISK_OPEN || barriers_is(o);
+    return o->deed == DISK_OPEN || o->deed == DISK_SYNC_RANGE || barriers_is(o);
 }
 
 void crash_changes_fini(struct crash_changes *c) {

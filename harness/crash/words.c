@@ -89,6 +89,9 @@ void crash_words_operation(const struct disk_operation *o, struct buf *out) {
     case DISK_SYNC_ALL:
         buf_puts(out, "sync of everything");
         break;
+    case DISK_SYNC_RANGE:
+        buf_printf(out, "sync_file_range of %s", path);
+        break;
     case DISK_OPEN:
         buf_printf(out, "open of %s", path);
         break;

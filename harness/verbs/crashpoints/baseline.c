@@ -140,7 +140,7 @@ static void attend(struct baseline *b, struct err *err) {
             told_take(b->told);
         if (p[1].revents)
             take_watch(b, err);
-        if (p[2].revents && call_record_serve(b->record) < 0)
+        if (p[2].revents && call_record_serve(b->record, p[2].revents) < 0)
             file_close(&b->watch);
         if (p[0].revents)
             return;

@@ -15,7 +15,7 @@ static const int64_t quiet_ns = 5000000;
 
 static bool changes(const struct disk_operation *o) {
     return o->deed != DISK_HAD && o->deed != DISK_OPEN && o->deed != DISK_CLOSE &&
-           o->deed != DISK_MARK;
+           o->deed != DISK_SYNC_RANGE && o->deed != DISK_MARK;
 }
 
 static bool is_mark(const struct disk_operation *o, const char *what) {

@@ -66,6 +66,7 @@ static const struct disk_operation all[] = {
     {DISK_SYNC, .directory = true, .file = 1, .path = "", NONE},
     {DISK_SYNC_DATA, .file = 4, .path = "a", NONE},
     {DISK_SYNC_ALL, .path = "", NONE},
+    {DISK_SYNC_RANGE, .file = 4, .path = "a", .offset = 3, .size = 9, NONE},
     {DISK_OPEN, .file = 4, .path = "a", NONE},
     {DISK_CLOSE, .file = 4, .path = "a", NONE},
     {DISK_MARK, .path = "../checkpoint-write 20", NONE},

@@ -38,6 +38,7 @@ static void write_all_ways(void) {
     MUST(other >= 0 && write(other, "q", 1) == 1);
     MUST(ftruncate(fd, 8) == 0 && truncate("d/file", 4) == 0);
     MUST(fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, 100) == 0 || errno == EOPNOTSUPP);
+    MUST(sync_file_range(fd, 0, 4, SYNC_FILE_RANGE_WRITE) == 0);
     MUST(fdatasync(fd) == 0 && fsync(other) == 0);
     MUST(close(fd) == 0 && close(other) == 0);
 }
@@ -141,7 +142,7 @@ int main(int argc, char **argv) {
     umask(0);
     if (r)
         call_record_begin(r);
-    for (p.fd = watch; r && poll(&p, 1, 20000) == 1 && call_record_serve(r) >= 0;)
+    for (p.fd = watch; r && poll(&p, 1, 20000) == 1 && call_record_serve(r, p.revents) >= 0;)
         ;
     MUST(waitpid(pid, &status, 0) == pid);
     MUST(disk_recorder_close(to, &err) == 0);

@@ -25,6 +25,7 @@ static const char *const wanted[] = {
     "write d/file 6+1 q",
     "truncate d/file 8",
     "truncate d/file 4",
+    "sync_range d/file",
     "sync_data d/file",
     "sync d/file",
     "close d/file",
