@@ -37,17 +37,24 @@ static const char *name(const char *path) {
     return path && *path ? path : "the directory itself";
 }
 
+/* Of what is said by one word and a path. */
+static const char *const plain_words[DISK_DEEDS_N] = {
+    [DISK_CREATE] = "create",     [DISK_MKDIR] = "mkdir",
+    [DISK_UNLINK] = "unlink",     [DISK_RMDIR] = "rmdir",
+    [DISK_ALLOCATE] = "allocate", [DISK_SYNC] = "fsync",
+    [DISK_OPEN] = "open",         [DISK_SYNC_DATA] = "fdatasync",
+    [DISK_CLOSE] = "close",       [DISK_SYNC_RANGE] = "sync_file_range",
+};
+
 void crash_words_operation(const struct disk_operation *o, struct buf *out) {
     const char *path = name(o->path), *to = name(o->to);
+    if ((unsigned)o->deed < DISK_DEEDS_N && plain_words[o->deed]) {
+        buf_printf(out, "%s of %s", plain_words[o->deed], path);
+        return;
+    }
     switch (o->deed) {
     case DISK_HAD:
         buf_printf(out, "%s was there", path);
-        break;
-    case DISK_CREATE:
-        buf_printf(out, "create of %s", path);
-        break;
-    case DISK_MKDIR:
-        buf_printf(out, "mkdir of %s", path);
         break;
     case DISK_SYMLINK:
         buf_printf(out, "symlink of %s to %s", path, to);
@@ -61,12 +68,6 @@ void crash_words_operation(const struct disk_operation *o, struct buf *out) {
     case DISK_EXCHANGE:
         buf_printf(out, "exchange of %s and %s", path, to);
         break;
-    case DISK_UNLINK:
-        buf_printf(out, "unlink of %s", path);
-        break;
-    case DISK_RMDIR:
-        buf_printf(out, "rmdir of %s", path);
-        break;
     case DISK_WRITE:
         buf_printf(out, "write of %" PRIu64 " bytes at %" PRIu64 " to %s", o->size, o->offset,
                    path);
@@ -74,29 +75,11 @@ void crash_words_operation(const struct disk_operation *o, struct buf *out) {
     case DISK_TRUNCATE:
         buf_printf(out, "truncate of %s to %" PRIu64 " bytes", path, o->offset);
         break;
-    case DISK_ALLOCATE:
-        buf_printf(out, "allocate of %s", path);
-        break;
     case DISK_MODE:
         buf_printf(out, "chmod of %s to %o", path, o->mode);
         break;
-    case DISK_SYNC:
-        buf_printf(out, "fsync of %s", path);
-        break;
-    case DISK_SYNC_DATA:
-        buf_printf(out, "fdatasync of %s", path);
-        break;
     case DISK_SYNC_ALL:
         buf_puts(out, "sync of everything");
-        break;
-    case DISK_SYNC_RANGE:
-        buf_printf(out, "sync_file_range of %s", path);
-        break;
-    case DISK_OPEN:
-        buf_printf(out, "open of %s", path);
-        break;
-    case DISK_CLOSE:
-        buf_printf(out, "close of %s", path);
         break;
     case DISK_MARK:
         if (barriers_is(o)) {
@@ -105,6 +88,16 @@ void crash_words_operation(const struct disk_operation *o, struct buf *out) {
         }
         buf_printf(out, "the job's word \"%s\"", o->path ? o->path : "");
         break;
+    case DISK_CREATE:
+    case DISK_MKDIR:
+    case DISK_UNLINK:
+    case DISK_RMDIR:
+    case DISK_ALLOCATE:
+    case DISK_SYNC:
+    case DISK_SYNC_DATA:
+    case DISK_SYNC_RANGE:
+    case DISK_OPEN:
+    case DISK_CLOSE:
     case DISK_DEEDS_N:
         break;
     }

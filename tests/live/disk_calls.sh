@@ -171,6 +171,18 @@ for round in new old; do
 done
 recorded 'what others change' '"kind":"disk-call","node":"n1","pid":[0-9]+,"verdict":"late","path":"new","op":"look"'
 
+# The same by an ordinary user.
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+    cp -R "$BIN" "$dir/bin" && chmod -R a+rwX "$TMPDIR" || exit 1
+    as=(setpriv --reuid=65534 --regid=65534 --clear-groups) root_bin=$BIN BIN=$dir/bin
+    runs 'what others change, an ordinary user' 0 "$dir/late.yaml"
+    for round in new old; do
+        recorded 'what others change, an ordinary user' '"source":"disk","kind":"fault-evidence","id":"'$round'".*"path":"latest","by":"disk"'
+    done
+    as=() BIN=$root_bin
+    rm -rf "$dir/out" "$dir/bin"
+fi
+
 # A job whose ranks each look where `latest` leads: the one whose node has looked before goes on from another step.
 cat >"$dir/pointer.sh" <<'END'
 case $1 in */control) echo 'resumed from step 0'; echo step 1; exit ;; esac
