@@ -85,6 +85,11 @@ static void welcome(struct told_events *t) {
         file_close(&fd);
         return;
     }
+    struct ucred who = {0};
+    socklen_t size = sizeof(who);
+    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size);
+    t->fn(t->arg,
+          &(struct told_event){.kind = "", .step = -1, .text = "", .rank = -1, .pid = who.pid});
     t->clients[i] = fd;
     sent_ask(fd);
     descriptors_send(fd, "P", 1, &t->page, 1, 0);

@@ -9,7 +9,7 @@
 struct told_events;
 
 struct told_event {
-    const char *kind; /* "checkpoint-commit" */
+    const char *kind; /* "checkpoint-commit"; "": it has connected, and waits until this returns */
     int64_t step;     /* -1: it says none */
     const char *text; /* of done the model, of others the path; "" */
     int rank;         /* of kind "rank", who says it itself; else -1 */

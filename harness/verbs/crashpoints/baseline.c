@@ -33,8 +33,9 @@ struct baseline {
     bool fuse;                      /* a disk of ours records */
     struct crash_marks marks;       /* put into the record afterwards */
     struct told_rank {
-        int pid, rank;
-    } * ranks; /* of those that have said it themselves */
+        int pid;
+        struct disk_writer who;
+    } * ranks; /* of those that have connected */
     size_t ranks_n;
 };
 
@@ -89,15 +90,17 @@ static void find_writer(const struct baseline *b, int pid, struct disk_writer *r
     FILE_CLOSE int environment = open(path, O_RDONLY | O_CLOEXEC);
     disk_writer_in(environment, ret);
     for (size_t i = 0; i < b->ranks_n && ret->rank < 0; i++) /* it has ended before it was read */
-        ret->rank = b->ranks[i].pid == pid ? b->ranks[i].rank : -1;
+        if (b->ranks[i].pid == pid)
+            *ret = b->ranks[i].who;
 }
 
 static void hear(void *arg, const struct told_event *e) {
     struct baseline *b = arg;
     struct disk_writer who;
-    if (e->rank >= 0)
-        mem_push(b->ranks, b->ranks_n) = (struct told_rank){e->pid, e->rank};
     find_writer(b, e->pid, &who);
+    who.rank = e->rank >= 0 ? e->rank : who.rank;
+    if (!*e->kind || e->rank >= 0)
+        mem_push(b->ranks, b->ranks_n) = (struct told_rank){e->pid, who};
     attempt_heard(&b->heard, e->kind, e->step, e->text);
     crash_marks_hear(&b->marks, &(struct crash_word){.kind = e->kind,
                                                      .step = e->step,

@@ -23,9 +23,13 @@ static struct heard {
     int64_t step, t_ns;
     int pid, rank, n;
 } heard;
+static int connected;
 
 static void hear(void *arg, const struct told_event *e) {
     (void)arg;
+    connected += !*e->kind && e->pid == getpid();
+    if (!*e->kind)
+        return;
     str_copy(heard.kind, sizeof(heard.kind), e->kind);
     str_copy(heard.text, sizeof(heard.text), e->text);
     heard.step = e->step;
@@ -41,6 +45,7 @@ static struct told_events *open_told(void) {
     snprintf(path, sizeof(path), "%s/told", tmp ? tmp : "/tmp");
     unlink(path);
     heard = (struct heard){0};
+    connected = 0;
     struct told_events *t = told_new(path, hear, NULL, &err);
     assert_non_null(t);
     return t;
@@ -92,6 +97,7 @@ static void test_an_event_is_told_with_what_it_says_who_and_when(void **state) {
     /* two clocks are read one after the other: a moment may be between them */
     assert_true(heard.t_ns > before_ns - 100000000 && heard.t_ns <= clock_monotonic_ns());
     assert_int_equal(heard.rank, -1);
+    assert_int_equal(connected, 1);
     say(fd, "{\"kind\":\"rank\",\"env\":{\"RANK\":\"3\",\"WORLD_SIZE\":\"4\"}}");
     told_take(t);
     assert_int_equal(heard.rank, 3);
