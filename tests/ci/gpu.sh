@@ -3,7 +3,7 @@
 # to the end and make tables of one shape, and what fails is a row, a line and an exit status.
 # deadline: 240 s
 set -u
-unset RANKTRAIN_OPTIONS # the kernels of GPUs compute one network of one width
+unset RANKTRAIN_OPTIONS # one network is enough
 [ "${BUILD:-release}" = release ] || { echo 'ci/gpu uses the programs of the release build'; exit 77; }
 bad=0
 fail() {
