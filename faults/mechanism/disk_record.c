@@ -65,12 +65,8 @@ static void append(struct disk_recorder *r, int fd, const void *data, size_t len
 }
 
 void disk_recorder_hold(struct disk_recorder *r, size_t room) {
-    enum { HUGE = 2 << 20 };
-    void *at = NULL;
-    if (r->held_room || posix_memalign(&at, HUGE, room) != 0)
-        return;
-    madvise(at, room, MADV_HUGEPAGE); /* each page that is touched first costs who waits */
-    r->held = at;
+    free(r->held);
+    r->held = mem_alloc(room, 1);
     r->held_room = room;
 }
 

@@ -64,7 +64,7 @@ static const struct {
     {SYS_chmod, call_does_chmod},
 #endif
 };
-enum { DEEDS = sizeof(deeds) / sizeof(*deeds), HELD_MAX = 4 << 20 };
+enum { DEEDS = sizeof(deeds) / sizeof(*deeds), HELD_MAX = (1 << 20) - 1 };
 
 const struct call_watch *call_record_watch(void) {
     static struct call_watch w = {.passes_readers = true};
