@@ -6,6 +6,7 @@
 #include "agent/agent_timer.h"
 #include "agent/core/rendezvous.h"
 #include "agent/event_log.h"
+#include "agent/host_name.h"
 #include "agent/legacy/legacy.h"
 #include "agent/neighbours.h"
 #include "agent/options.h"
@@ -45,6 +46,8 @@ struct agent {
     struct neighbours *neighbours; /* NULL: a round has begun, or nobody else can be there */
     struct etcd *own_etcd;         /* NULL: there is none */
     char tree_place[TCP_HOST_MAX + 32];
+    struct host_check *host_check; /* NULL: none is under way */
+    int64_t host_check_round;
     struct rendezvous_config config;
     struct loop_source *timer;
     struct loop_source *signals[SIGNALS_MAX]; /* by number */
@@ -74,6 +77,20 @@ static uint16_t reserve_master_port(struct agent *a) {
     if (tcp_reserve_this_port(port, &a->port_fd, &err) < 0)
         line_say(LINE_ERROR, "port", "--master-port: %s", err.msg);
     return port;
+}
+
+static void on_host_checked(void *arg, bool found) {
+    struct agent *a = arg;
+    struct event e = {.kind = EVENT_LOOKED_UP,
+                      .looked_up = {.round = a->host_check_round, .found = found}};
+    a->host_check = NULL;
+    agent_step(a, &e);
+}
+
+static void do_look_up(struct agent *a, const struct action *act) {
+    host_check_cancel(a->host_check);
+    a->host_check_round = act->look_up.round;
+    a->host_check = host_check_begin(a->loop, act->look_up.host, on_host_checked, a);
 }
 
 static bool is_master(const struct agent *a) {
@@ -238,6 +255,9 @@ static void agent_do(struct agent *a, const struct action *act) {
         break;
     case ACTION_TREE_CANCEL:
         tree_client_cancel(a->tree, act->tree.id);
+        break;
+    case ACTION_LOOK_UP:
+        do_look_up(a, act);
         break;
     }
 }
@@ -463,6 +483,7 @@ static void tear_down(struct agent *a) {
     agent_store_free(a->store);
     rendezvous_free(a->core);
     legacy_free(a->legacy);
+    host_check_cancel(a->host_check);
     tree_client_free(a->tree);
     loop_source_free(a->timer);
     for (int i = 0; i < SIGNALS_MAX; i++)

@@ -1,5 +1,7 @@
 #include "agent/agent_config.h"
 
+#include "agent/host_name.h"
+
 #include "agent/options.h"
 #include "base/str.h"
 #include "base/sys/clock.h"
@@ -115,6 +117,8 @@ int agent_config_make(const struct options *o, struct arena *a, struct rendezvou
     int rc = read_timing(o, &c.timing, err);
     if (rc == 0)
         rc = find_address(o, a, &c.addr, err);
+    if (rc == 0 && o->backend == BACKEND_ETCD_LEGACY && !o->local_addr)
+        c.host = host_name_find(c.addr, a);
     if (rc == 0)
         *ret = c;
     return rc;

@@ -226,6 +226,7 @@ static void absorb(struct rendezvous *r, const struct event *ev) {
         on_signal(r, ev);
         break;
     case EVENT_TREE:
+    case EVENT_LOOKED_UP:
         break; /* agent/legacy's */
     case EVENT_LIFELINE:
         lifeline_event(r, ev);

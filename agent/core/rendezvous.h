@@ -51,6 +51,8 @@ struct now {
 struct rendezvous_config {
     const char *run_id;
     const char *node, *addr, *role; /* identity of the node; where peers reach it */
+    const char *host;               /* of agent/legacy alone: this node's full name and the address
+                                     * that it leads to, "n0.example 10.0.0.1"; NULL: none */
     int slots;                      /* workers on this node */
     int seat;                       /* of a job with fixed ranks: its group rank + 1; 0: none */
     int min, max;                   /* nodes */
@@ -98,6 +100,7 @@ enum event_kind {
     EVENT_SIGNAL,
     EVENT_TREE, /* reply to TREE */
     EVENT_LIFELINE,
+    EVENT_LOOKED_UP, /* reply to LOOK_UP */
 };
 
 enum beat_result { BEAT_APPLIED, BEAT_REFUSED, BEAT_FAILED /* nothing came back */ };
@@ -164,6 +167,10 @@ struct event {
             uint64_t id;
             bool open; /* false: it could not be made, or has ended */
         } lifeline;
+        struct {
+            int64_t round; /* that it was asked for */
+            bool found;    /* the name leads to the address here, too */
+        } looked_up;
     };
 };
 
@@ -240,6 +247,7 @@ enum action_kind {
     ACTION_EXIT,
     ACTION_TREE,        /* of agent/legacy alone, as its cancel: a request to an etcd's v2 tree */
     ACTION_TREE_CANCEL, /* no reply is wanted any more */
+    ACTION_LOOK_UP,     /* of agent/legacy alone; one that is under way is given up */
 };
 
 /* The words of ACTION_CLAIM. */
@@ -320,6 +328,10 @@ struct action {
             uint64_t id;
             struct tree_request request;
         } tree; /* TREE_CANCEL: only id */
+        struct {
+            const char *host; /* as rendezvous_config.host */
+            int64_t round;
+        } look_up;
     };
 };
 

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char MARKS[] = "rankrun", NODES[] = "rankrun_nodes", END[] = "rankrun_end";
+static const char MARKS[] = "rankrun", NODES[] = "rankrun_nodes", HOSTS[] = "rankrun_hosts",
+                  END[] = "rankrun_end";
 
 static enum document_status status_of(const char *s) {
     static const char *const names[] = {"setup", "joinable", "frozen", "final", "closed"};
@@ -58,8 +59,9 @@ void document_fini(struct document *d) {
 
 static bool replaced(const struct document_edit *e, const char *key) {
     return (e->status && str_eq(key, "status")) ||
-           (e->add_rank >= 0 && (str_eq(key, "participants") || str_eq(key, MARKS) ||
-                                 (e->node && str_eq(key, NODES)))) ||
+           (e->add_rank >= 0 &&
+            (str_eq(key, "participants") || str_eq(key, MARKS) || (e->node && str_eq(key, NODES)) ||
+             (e->host && str_eq(key, HOSTS)))) ||
            ((e->begin_keep_alives || e->add_keep_alive) && str_eq(key, "keep_alives")) ||
            (e->waiting >= 0 && str_eq(key, "num_workers_waiting")) || (e->end && str_eq(key, END));
 }
@@ -83,6 +85,8 @@ static void write_participants(struct json_writer *w, const struct document *d,
     write_mark(w, d, MARKS, e->add_rank, e->uid);
     if (e->node)
         write_mark(w, d, NODES, e->add_rank, e->node);
+    if (e->host)
+        write_mark(w, d, HOSTS, e->add_rank, e->host);
 }
 
 static void write_keep_alives(struct json_writer *w, const struct document *d,
@@ -121,10 +125,18 @@ int document_rank(const struct document *d, const char *uid) {
     return -1;
 }
 
-const char *document_node(const struct document *d, int rank) {
+static const char *mark_of(const struct document *d, const char *key, int rank) {
     char name[16];
     snprintf(name, sizeof(name), "%d", rank);
-    return json_get_string(json_get(d->top, NODES), name, "");
+    return json_get_string(json_get(d->top, key), name, "");
+}
+
+const char *document_node(const struct document *d, int rank) {
+    return mark_of(d, NODES, rank);
+}
+
+const char *document_host(const struct document *d, int rank) {
+    return mark_of(d, HOSTS, rank);
 }
 
 bool document_any_keep_alive(const struct document *d, bool (*fn)(void *arg, const char *key),

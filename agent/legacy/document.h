@@ -3,8 +3,8 @@
  * A JSON object: "status", from joinable on "version" (a number as a string) and "participants"
  * ([0, 1, ...]), from frozen on "keep_alives" (whole keys, in the order of confirmation), in final
  * "num_workers_waiting". Of ours are "rankrun", an object that gives for the participants that are
- * rankrun agents who they are, "rankrun_nodes" likewise what their nodes are called, and
- * "rankrun_end" of a closed one: how the job ended. What is not known here is passed on, as torchrun
+ * rankrun agents who they are, "rankrun_nodes" likewise what their nodes are called, "rankrun_hosts"
+ * the full names of those that have one (rendezvous_config.host), and "rankrun_end" of a closed one: how the job ended. What is not known here is passed on, as torchrun
  * does. */
 #pragma once
 
@@ -44,6 +44,7 @@ struct document_edit {
     int add_rank;       /* to the participants, as uid; -1: none */
     const char *uid;
     const char *node; /* what its node is called; NULL: not said */
+    const char *host; /* its full name; NULL: not said */
     bool begin_keep_alives;
     const char *add_keep_alive; /* NULL: none */
     int waiting;                /* -1: as it is */
@@ -57,6 +58,8 @@ void document_fini(struct document *d);
 
 /* What that participant's node is called; "" when it does not say. */
 const char *document_node(const struct document *d, int rank);
+/* That participant's host, "" when it does not say. */
+const char *document_host(const struct document *d, int rank);
 /* Which participant uid is; -1: none. */
 int document_rank(const struct document *d, const char *uid);
 bool document_has_keep_alive(const struct document *d, const char *key);

@@ -1,5 +1,10 @@
 /* What the members of a final state tell each other before they start: how many workers each has,
- * of which rank 0's node publishes where the master is. Torchrun calls these keys a store. */
+ * of which rank 0's node publishes where the master is. Torchrun calls these keys a store.
+ *
+ * Torchrun's master is rank 0's host by its full name, whether the others know that or not. Here a
+ * host that has one says so in the state; in a round of rankrun agents alone each looks it up and
+ * tells whether it found it, and only then the master is published: the name where all have found
+ * it, else the address. */
 #include "agent/legacy/state.h"
 
 #include "base/base64.h"
@@ -48,6 +53,8 @@ static const char *own_info(struct legacy *l) {
     json_put_string(&w, "role", l->config.role);
     json_put_i64(&w, "rank", l->round.rank);
     json_put_i64(&w, "local_world_size", l->config.slots);
+    if (l->round.host[0])
+        json_put_bool(&w, "finds_master", l->round.is_found);
     json_end_object(&w);
     return arena_strdup(&l->arena, buf_str(&b));
 }
@@ -55,6 +62,7 @@ static const char *own_info(struct legacy *l) {
 struct info {
     const char *role;
     int64_t slots;
+    bool finds_master;
 };
 
 /* Of one member; a torch from 2.4 on has a slash before the rank. False: not told yet, or not to be
@@ -70,6 +78,7 @@ static bool read_info(struct legacy *l, int rank, struct info *ret) {
     const struct json *j = json_parse(&l->arena, text, strlen(text), &err);
     ret->role = json_get_string(j, "role", "");
     ret->slots = json_get_i64(j, "local_world_size", 0);
+    ret->finds_master = json_get_bool(j, "finds_master", false);
     if (ret->slots >= 1 && ret->slots <= 100000)
         return true;
     legacy_exit(l, 1, NULL,
@@ -116,9 +125,19 @@ static bool assign(struct legacy *l, const struct info *infos) {
     return false;
 }
 
-/* Before all else: a torch from 2.4 on tells nothing of itself before it knows the master. The port
- * is held bound until the workers start. */
-static bool publish_master(struct legacy *l) {
+/* The name of rank 0's host where all have found it; else the address that its port came with. */
+static const char *master_of(struct legacy *l, const struct info *infos) {
+    const struct legacy_round *r = &l->round;
+    bool all = r->host[0] && infos;
+    for (int i = 0; all && i < r->n; i++)
+        all = infos[i].finds_master;
+    if (!all)
+        return r->addr;
+    return arena_printf(&l->arena, "%.*s", (int)strcspn(r->host, " "), r->host);
+}
+
+/* The port is held bound until the workers start. infos: NULL, or of all members. */
+static bool publish_master(struct legacy *l, const struct info *infos) {
     struct legacy_round *r = &l->round;
     if (r->rank != 0 || (exchange_get(l, "MASTER_ADDR") && exchange_get(l, "MASTER_PORT")))
         return false;
@@ -128,8 +147,20 @@ static bool publish_master(struct legacy *l) {
         r->port_asked = true;
         return true;
     }
-    return put_if_absent(l, "MASTER_ADDR", r->addr) ||
+    return put_if_absent(l, "MASTER_ADDR", master_of(l, infos)) ||
            put_if_absent(l, "MASTER_PORT", arena_printf(&l->arena, "%d", r->port));
+}
+
+/* True until it is known whether the name of rank 0's host is known here. */
+static bool look_up_master(struct legacy *l) {
+    struct legacy_round *r = &l->round;
+    if (!r->looks_up) {
+        struct action *a = legacy_add(l, ACTION_LOOK_UP);
+        a->look_up.host = arena_strdup(&l->arena, r->host);
+        a->look_up.round = r->version;
+    }
+    r->looks_up = true;
+    return !r->looked_up;
 }
 
 static void start(struct legacy *l, const char *addr, int port) {
@@ -162,10 +193,13 @@ static void start(struct legacy *l, const char *addr, int port) {
     legacy_add(l, ACTION_START)->start = s;
 }
 
-/* What this node has to tell is told, true: something was asked for. */
+/* What this node has to tell is told, true: something was asked for. Where the master has no name it
+ * comes before all else: a torch from 2.4 on tells nothing of itself before it knows the master. */
 static bool tell_own(struct legacy *l) {
     int rank = l->round.rank;
-    return publish_master(l) || put_if_absent(l, ranked(l, "", rank), own_info(l)) ||
+    bool named = l->round.host[0];
+    return (named ? look_up_master(l) : publish_master(l, NULL)) ||
+           put_if_absent(l, ranked(l, "", rank), own_info(l)) ||
            (l->round.newer && put_if_absent(l, ranked(l, "/", rank), own_info(l)));
 }
 
@@ -186,7 +220,7 @@ void exchange_advance(struct legacy *l) {
     if (!call_may(l, CALL_FLOW))
         return;
     bool all = read_all(l, infos);
-    if (l->over || tell_own(l) || !all)
+    if (l->over || tell_own(l) || !all || publish_master(l, infos))
         return;
     place(&l->round, infos, l->round.rank, &l->round);
     const char *fin = arena_printf(&l->arena, "%s.FIN", ranked(l, "", l->round.rank));

@@ -73,8 +73,11 @@ static void legacy_join_set_up(struct legacy *l) {
 
 static void legacy_join_enter(struct legacy *l) {
     const struct document *d = &l->doc;
-    struct document_edit e = {
-        .add_rank = d->n, .uid = l->uid, .node = l->config.node, .waiting = -1};
+    struct document_edit e = {.add_rank = d->n,
+                              .uid = l->uid,
+                              .node = l->config.node,
+                              .host = l->config.host,
+                              .waiting = -1};
     bool full = d->n + 1 == l->config.max;
     if (d->n >= l->config.max)
         return; /* its makers have a larger maximum than we: it will be frozen without us */

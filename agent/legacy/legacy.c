@@ -38,6 +38,7 @@ struct legacy *legacy_new(const struct rendezvous_config *config, const char *pr
     l->config.node = arena_strdup(a, config->node);
     l->config.addr = arena_strdup(a, config->addr);
     l->config.role = arena_strdup(a, config->role);
+    l->config.host = config->host ? arena_strdup(a, config->host) : NULL;
     l->prefix = arena_strdup(a, prefix ? prefix : "/torchelastic/p2p");
     l->run = arena_printf(a, "%s/run_%s", l->prefix, config->run_id);
     l->rdzv = arena_printf(a, "%s/rdzv", l->run);

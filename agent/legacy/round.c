@@ -9,6 +9,8 @@ void round_begin(struct legacy *l, int rank) {
     l->stage = STAGE_ROUND;
     l->round = (struct legacy_round){.version = l->doc.version, .rank = rank, .n = l->doc.n};
     l->round.pure = document_is_pure(&l->doc);
+    if (l->round.pure)
+        snprintf(l->round.host, sizeof(l->round.host), "%s", document_host(&l->doc, 0));
     l->group = (struct legacy_group){0};
     l->told_spare = false;
     legacy_claim(l, CLAIM_RUN, l->round.version);
@@ -185,6 +187,10 @@ void round_event(struct legacy *l, const struct event *ev) {
     if (ev->kind == EVENT_PORT) {
         snprintf(l->round.addr, sizeof(l->round.addr), "%s", ev->port.addr);
         l->round.port = ev->port.port;
+    }
+    if (ev->kind == EVENT_LOOKED_UP && ev->looked_up.round == l->round.version) {
+        l->round.looked_up = true;
+        l->round.is_found = ev->looked_up.found;
     }
     if (g->state == GROUP_IDLE)
         return;

@@ -86,7 +86,10 @@ struct legacy_round {
     bool newer; /* a torch from 2.4 on is in it, which has other keys for ranks and barrier */
     bool added; /* to the number of its exit barrier */
     bool pure;  /* all its members are rankrun agents */
-    bool lost;  /* one of them is, and the job is a gang */
+    char host[2 * NAME_SIZE]; /* of rank 0's node, in a pure one; "": it has no name */
+    bool looks_up, is_found;  /* it: asked for; and it leads to its address from here, too */
+    bool looked_up;
+    bool lost; /* one of them is, and the job is a gang */
     char lost_node[NAME_SIZE];
 };
 

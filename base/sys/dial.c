@@ -5,30 +5,16 @@
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
+#include "base/sys/lookup.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { ADDRESSES_MAX = 8 };
+enum { ADDRESSES_MAX = LOOKUP_MAX };
 static const int64_t HEAD_START_NS = 250000000, GOOD_NS = 60000000000, STALE_NS = 1000000000;
-
-/* Shared with the thread, and freed by whoever lets go of it last: a thread in getaddrinfo cannot
- * be called off. */
-struct lookup {
-    atomic_int holders;
-    int wake; /* eventfd: the thread has written the rest */
-    struct tcp_endpoint to;
-    struct tcp_address found[ADDRESSES_MAX];
-    int n;
-    struct err err;
-};
 
 struct dialer {
     struct loop *loop;
@@ -41,7 +27,6 @@ struct dialer {
     int n; /* 0: not known yet, or why says that there are none */
     char why[sizeof(((struct err *)NULL)->msg)];
     struct lookup *lookup; /* NULL: none is under way */
-    struct loop_source *answer;
 };
 
 struct dial_attempt {
@@ -64,37 +49,6 @@ struct dial {
 };
 
 /* ---- names ---- */
-
-static void lookup_let_go(struct lookup *k) {
-    if (atomic_fetch_sub(&k->holders, 1) > 1)
-        return;
-    file_close(&k->wake);
-    free(k);
-}
-
-static void *look_up(void *arg) {
-    struct lookup *k = arg;
-    const uint64_t one = 1;
-    k->n = tcp_resolve(&k->to, k->found, ADDRESSES_MAX, &k->err);
-    (void)!write(k->wake, &one, sizeof(one));
-    lookup_let_go(k);
-    return NULL;
-}
-
-/* Signals are the loop's: the thread sees none. */
-static int start_thread(struct lookup *k) {
-    sigset_t all, before;
-    pthread_attr_t attr;
-    pthread_t thread;
-    sigfillset(&all);
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = -pthread_create(&thread, &attr, look_up, k);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
-    return code;
-}
 
 static void know(struct dialer *d, const struct tcp_address *found, int n, const char *why) {
     d->n = n > 0 ? n : 0;
@@ -120,35 +74,21 @@ static void start_all(struct dialer *d) {
     }
 }
 
-static void on_answer(void *arg, int fd, int what) {
+static void on_answer(void *arg, const struct tcp_address *found, int n, const char *why) {
     struct dialer *d = arg;
-    uint64_t n;
-    if (read(fd, &n, sizeof(n)) != sizeof(n))
-        return;
-    know(d, d->lookup->found, d->lookup->n, d->lookup->err.msg);
-    d->answer = loop_source_free(d->answer);
-    lookup_let_go(d->lookup);
     d->lookup = NULL;
+    know(d, found, n, why);
     start_all(d);
 }
 
-/* Without a thread, or what wakes us, nobody waits for ever: all are told. */
+/* Without a thread nobody waits for ever: all are told. */
 static void look_up_in_thread(struct dialer *d) {
-    struct lookup *k = mem_new(struct lookup);
     struct err err = {0};
-    *k = (struct lookup){.to = d->to, .wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-    atomic_init(&k->holders, 2);
-    int code = k->wake < 0 ? -errno : start_thread(k);
-    if (code < 0) {
-        atomic_store(&k->holders, 1);
-        lookup_let_go(k);
-        err_set(&err, code, "look up host '%s': start a thread", d->to.host);
-        know(d, NULL, 0, err.msg);
-        start_all(d);
+    d->lookup = lookup_begin(d->loop, &d->to, on_answer, d, &err);
+    if (d->lookup)
         return;
-    }
-    d->lookup = k;
-    d->answer = loop_fd(d->loop, k->wake, LOOP_READ, on_answer, d);
+    know(d, NULL, 0, err.msg);
+    start_all(d);
 }
 
 struct dialer *dialer_new(struct loop *l, const struct tcp_endpoint *to) {
@@ -164,9 +104,7 @@ struct dialer *dialer_free(struct dialer *d) {
     if (!d)
         return NULL;
     list_each_safe(it, next, &d->dials) dial_cancel(list_entry(it, struct dial, node));
-    loop_source_free(d->answer);
-    if (d->lookup)
-        lookup_let_go(d->lookup);
+    lookup_cancel(d->lookup);
     free(d);
     return NULL;
 }

@@ -125,6 +125,7 @@ static void act(struct world *w, int node, const struct action *a, struct afterm
     case ACTION_LIFELINE_DROP:
     case ACTION_TREE:
     case ACTION_TREE_CANCEL:
+    case ACTION_LOOK_UP:
         break;
     case ACTION_UNWATCH:
         memset(&n->streams[a->watch.slot], 0, sizeof(n->streams[0]));

@@ -189,6 +189,7 @@ static void act(struct sim *c, int node, const struct action *a) {
         break;
     case ACTION_TREE:
     case ACTION_TREE_CANCEL:
+    case ACTION_LOOK_UP:
         break; /* of agent/legacy alone */
     case ACTION_LIFELINE_OPEN:
     case ACTION_LIFELINE_DROP:

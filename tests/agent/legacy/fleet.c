@@ -55,7 +55,7 @@ struct fleet {
     uint64_t lives, seed;
     int min, max, max_restarts, port;
     double lose;
-    bool gang;
+    bool gang, names, nameless[FLEET_MAX];
     char wrong[512];
 };
 
@@ -127,7 +127,8 @@ static void judge_start(struct fleet *f, int i, const struct round_spec *s) {
             wrong(f, "agent %d starts round %lld while agent %d has workers of round %lld", i,
                   (long long)s->round, k, (long long)o->group.round);
         else if (o->group.rank == s->group_rank || o->group.world != s->world ||
-                 o->group.n != s->group_world || o->group.master_port != s->master_port)
+                 o->group.n != s->group_world || o->group.master_port != s->master_port ||
+                 strcmp(o->group.master_addr, s->master_addr) != 0)
             wrong(f, "agents %d and %d do not agree about round %lld", i, k, (long long)s->round);
     }
     if (s->group_world < f->min || s->group_world > f->max)
@@ -150,6 +151,9 @@ static void do_start(struct fleet *f, int i, const struct round_spec *s) {
     m->pub.group.world = s->world;
     m->pub.group.restart_count = s->restart_count;
     m->pub.group.master_port = s->master_port;
+    snprintf(m->pub.group.master_addr, sizeof(m->pub.group.master_addr), "%s", s->master_addr);
+    if (strchr(s->master_addr, '.') && f->nameless[i])
+        wrong(f, "agent %d is told %s, which it does not know", i, s->master_addr);
     m->pub.group.fence_ns = s->fence_ns;
     m->exits_left = s->local_world;
     tell(f, i, EVENT_WORKERS_STARTED, MS);
@@ -291,6 +295,12 @@ static void act(struct fleet *f, int i, const struct action *a) {
         it->event =
             (struct event){.kind = EVENT_PORT, .port = {.addr = "host", .port = 20000 + f->port++}};
         break;
+    case ACTION_LOOK_UP:
+        it = item_new(f, ITEM_EVENT, i, (int64_t)rand_below(&f->rand, 3 * S));
+        it->event =
+            (struct event){.kind = EVENT_LOOKED_UP,
+                           .looked_up = {.round = a->look_up.round, .found = !f->nameless[i]}};
+        break;
     case ACTION_TIMER:
         m->timer_ns = a->timer.at_ns;
         it = item_new(f, ITEM_TIMER, i, 0);
@@ -422,15 +432,25 @@ void fleet_gang(struct fleet *f) {
     f->gang = true;
 }
 
+void fleet_names(struct fleet *f) {
+    f->names = true;
+}
+
+void fleet_nameless(struct fleet *f, int i) {
+    f->nameless[i] = true;
+}
+
 void fleet_start(struct fleet *f, int i) {
     struct member *m = &f->members[i];
     struct err err;
-    char node[16];
+    char node[16], host[40];
     snprintf(node, sizeof(node), "n%d", i);
+    snprintf(host, sizeof(host), "n%d.example %s", i, node);
     struct rendezvous_config c = {
         .run_id = "job",
         .node = node,
         .addr = node,
+        .host = f->names ? host : NULL,
         .role = "default",
         .slots = 1 + i % 2,
         .min = f->min,

@@ -18,6 +18,7 @@ struct fleet_agent {
         bool alive;
         int64_t round, fence_ns;
         int rank, n, rank_base, world, restart_count, master_port;
+        char master_addr[64];
         bool killed; /* will be dead soon */
     } group;
 };
@@ -35,6 +36,10 @@ void fleet_run(struct fleet *f, int64_t ns); /* for so long */
 /* Instead of a wait status: not a worker ends but the guard, killed or by its timer. */
 enum { FLEET_GUARD_KILLED = -1, FLEET_GUARD_DUE = -2 };
 void fleet_gang(struct fleet *f); /* those that start from now on end with the first that is lost */
+/* Those that start from now on have a full name, ni.example, with the address ni. */
+void fleet_names(struct fleet *f);
+/* That agent does not know those names. */
+void fleet_nameless(struct fleet *f, int i);
 void fleet_start(struct fleet *f, int i);
 void fleet_crash(struct fleet *f, int i); /* with its workers */
 void fleet_signal(struct fleet *f, int i, int signo);

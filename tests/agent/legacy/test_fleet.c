@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,41 @@ static void test_nodes_that_are_all_there_start_at_once(void **state) {
     begin(3, 3, 3, 0);
     fleet_run(f, 500 * MS);
     assert_round(7, 1);
+}
+
+/* Torchrun's master is a name; here it is one that all know. */
+static void test_the_master_is_a_name_where_all_know_it(void **state) {
+    (void)state;
+    f = fleet_new(1, 3, 3, 0);
+    fleet_names(f);
+    for (int i = 0; i < 3; i++)
+        fleet_start(f, i);
+    fleet_run(f, 4 * S);
+    assert_round(7, 1);
+    for (int i = 0; i < 3; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "n%d.example", i);
+        if (fleet_agent(f, i)->group.rank == 0)
+            assert_string_equal(fleet_agent(f, i)->group.master_addr, name);
+        assert_string_equal(fleet_agent(f, i)->group.master_addr,
+                            fleet_agent(f, 0)->group.master_addr);
+    }
+}
+
+static void test_the_master_is_an_address_where_one_does_not_know_its_name(void **state) {
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        f = fleet_new(1, 3, 3, 0);
+        fleet_names(f);
+        fleet_nameless(f, k);
+        for (int i = 0; i < 3; i++)
+            fleet_start(f, i);
+        fleet_run(f, 4 * S);
+        assert_round(7, 1);
+        for (int i = 0; i < 3; i++)
+            assert_string_equal(fleet_agent(f, i)->group.master_addr, "host");
+        f = fleet_free(f);
+    }
 }
 
 static void test_an_elastic_job_waits_for_more_and_then_starts(void **state) {
@@ -439,6 +475,9 @@ static void test_a_state_that_is_not_torchelastics_is_told_with_its_key(void **s
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_nodes_that_are_all_there_start_at_once, end),
+        cmocka_unit_test_teardown(test_the_master_is_a_name_where_all_know_it, end),
+        cmocka_unit_test_teardown(test_the_master_is_an_address_where_one_does_not_know_its_name,
+                                  end),
         cmocka_unit_test_teardown(test_an_elastic_job_waits_for_more_and_then_starts, end),
         cmocka_unit_test_teardown(test_too_few_nodes_start_nothing, end),
         cmocka_unit_test_teardown(test_nodes_that_do_not_come_end_it_with_their_number, end),

@@ -52,6 +52,10 @@ static const char *try_seed(uint64_t seed, char *text, size_t size) {
     int min = 1 + (int)rand_below(&r, 2);
     struct fleet *f = fleet_new(seed, min, NODES, 1000);
     int64_t round = 0;
+    if (seed % 2)
+        fleet_names(f);
+    if (seed % 4 == 1)
+        fleet_nameless(f, (int)(seed / 4) % NODES);
     fleet_lose(f, rand_below(&r, 2) ? 0.05 : 0);
     for (int i = 0; i < NODES; i++)
         if (i < min || rand_below(&r, 2))
