@@ -162,8 +162,10 @@ static bool only_failed(const struct stops *s, const struct stop *stop, int64_t 
     const struct worker *failed = round_failed(r);
     const struct incidents *is = s->t->incidents;
     size_t at = 0;
-    if (!failed || failed == stop->worker || failed->exit_ns > stop->asked->t_ns ||
-        stop_of(s, failed).asked)
+    if (!failed || failed == stop->worker || stop_of(s, failed).asked)
+        return false;
+    int64_t asked_ns = stop->asked->t_ns; /* by the kernel; of the end we may hear late */
+    if (failed->exit_ns > asked_ns + lag_ns(s, asked_ns, failed->exit_ns))
         return false;
     for (size_t i = 0; i < is->n; i++)
         if (is->v[i]->fired && is->v[i]->fired_ns <= to_ns && reaches_beyond_workers(is->v[i]))
