@@ -72,8 +72,7 @@ static int find_address(const struct options *o, struct arena *a, const char **r
         str_copy(e.host, sizeof(e.host), o->endpoint_host);
         if (tcp_address_towards(&e, addr, err) < 0)
             return err_wrap(err, "own address (give it by --local-addr): ");
-        bool loopback = str_starts(addr, "127.") || str_eq(addr, "::1");
-        if (loopback && o->nodes_max > 1 && tcp_name_is_hidden(e.host))
+        if (tcp_number_is_loopback(addr) && o->nodes_max > 1 && tcp_name_is_hidden(e.host))
             str_copy(addr, sizeof(addr), e.host);
     }
     *ret = arena_strdup(a, addr);

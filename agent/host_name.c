@@ -49,7 +49,7 @@ const char *host_name_find(const char *addr, struct arena *a) {
     struct tcp_endpoint name = {0}, number = {0};
     struct tcp_address found[LOOKUP_MAX];
     struct err err;
-    if (str_starts(addr, "127.") || str_eq(addr, "::1") || !full_name(name.host) ||
+    if (tcp_number_is_loopback(addr) || !full_name(name.host) ||
         !str_copy(number.host, sizeof(number.host), addr))
         return NULL;
     int n = tcp_resolve(&name, found, LOOKUP_MAX, &err);

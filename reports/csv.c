@@ -58,7 +58,7 @@ static void put_row(const struct recorded_run *run, struct buf *out, const struc
     int64_t again = story_steps_again(i->round, i->next);
     story_targets(i, &targets);
     put_text(out, run->scenario->name);
-    put_number(out, run->history->n, record_i64(run->history->records[0], "seed", 1));
+    put_number(out, true, story_seed(run));
     put_field(out, story_run_text(run, "launcher"));
     put_field(out, report_outcome(run->verdict->exit_code));
     put_field(out, i->id);

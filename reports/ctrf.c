@@ -8,23 +8,15 @@ static const char *const statuses[] = {[FINDING_PASS] = "passed",
                                        [FINDING_UNKNOWN] = "other",
                                        [FINDING_SKIP] = "skipped"};
 
-static int64_t end_ms(const struct recorded_run *run) {
-    const struct history *h = run->history;
-    return h->n ? (int64_t)(story_seconds(run, h->records[h->n - 1]->t_ns) * 1e3) : 0;
-}
-
 static void put_summary(const struct recorded_run *run, struct json_writer *w) {
     const struct verdict *v = run->verdict;
-    int64_t n[4] = {0};
-    for (size_t i = 0; i < v->n; i++)
-        n[v->v[i].status]++;
     json_object(w, "summary");
     json_put_i64(w, "tests", (int64_t)v->n);
     for (int s = 0; s < 4; s++)
-        json_put_i64(w, statuses[s], n[s]);
+        json_put_i64(w, statuses[s], (int64_t)story_count(v, (enum finding_status)s));
     json_put_i64(w, "pending", 0);
     json_put_i64(w, "start", 0);
-    json_put_i64(w, "stop", end_ms(run));
+    json_put_i64(w, "stop", (int64_t)(story_duration_s(run) * 1e3));
     json_end_object(w);
 }
 

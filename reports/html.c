@@ -53,14 +53,12 @@ static void put_end(struct html *h) {
     html_put(h, " \u00b7 logs of");
     for (size_t i = 0; i < h->nodes_n; i++)
         put_link(h, "logs/", h->nodes[i], h->nodes[i]);
-    html_put(
-        h,
-        "</p>\n<p>RankQuake %s, launcher %s%s, seed %lld. %zu records%s"
-        "</p>\n</footer>\n<script>",
-        story_run_text(h->run, "version"), story_run_text(h->run, "launcher"),
-        story_of_processes(h->run) ? ", nodes were processes of the host" : "",
-        (long long)(h->run->history->n ? record_i64(h->run->history->records[0], "seed", 1) : 1),
-        h->run->history->n, ".");
+    html_put(h,
+             "</p>\n<p>RankQuake %s, launcher %s%s, seed %lld. %zu records%s"
+             "</p>\n</footer>\n<script>",
+             story_run_text(h->run, "version"), story_run_text(h->run, "launcher"),
+             story_of_processes(h->run) ? ", nodes were processes of the host" : "",
+             (long long)story_seed(h->run), h->run->history->n, ".");
     buf_puts(h->out, html_script);
     html_put(h, "</script>\n</body>\n</html>\n");
 }

@@ -71,7 +71,7 @@ static int render(const struct recorded_run *run, const struct report_style *sty
     json_object(&w, NULL);
     json_put_i64(&w, "v", 1);
     json_put_string(&w, "scenario", run->scenario->name);
-    json_put_i64(&w, "seed", run->history->n ? record_i64(run->history->records[0], "seed", 1) : 1);
+    json_put_i64(&w, "seed", story_seed(run));
     json_put_string(&w, "version", story_run_text(run, "version"));
     json_put_string(&w, "launcher", story_run_text(run, "launcher"));
     if (*story_run_text(run, "isolation"))

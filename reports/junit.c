@@ -54,24 +54,16 @@ static void put_case(struct buf *out, const struct recorded_run *run, const stru
     buf_puts(out, "  </testcase>\n");
 }
 
-static size_t count(const struct verdict *v, enum finding_status status) {
-    size_t n = 0;
-    for (size_t i = 0; i < v->n; i++)
-        n += v->v[i].status == status;
-    return n;
-}
-
 static int render(const struct recorded_run *run, const struct report_style *style, struct buf *out,
                   struct err *err) {
-    const struct history *h = run->history;
     const struct verdict *v = run->verdict;
     BUF_FINI struct buf text = {0};
     buf_puts(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite");
     put_attribute(out, "name", run->scenario->name);
     buf_printf(out,
                " tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" time=\"%.3f\">\n",
-               v->n, count(v, FINDING_FAIL), count(v, FINDING_UNKNOWN), count(v, FINDING_SKIP),
-               h->n ? story_seconds(run, h->records[h->n - 1]->t_ns) : 0.0);
+               v->n, story_count(v, FINDING_FAIL), story_count(v, FINDING_UNKNOWN),
+               story_count(v, FINDING_SKIP), story_duration_s(run));
     buf_puts(out, "  <properties>\n");
     put_property(out, "outcome", report_outcome(v->exit_code));
     buf_printf(&text, "%d", v->exit_code);

@@ -52,10 +52,7 @@ static void put_findings(const struct verdict *v, struct buf *out, bool good) {
 }
 
 static size_t count_bad(const struct verdict *v) {
-    size_t n = 0;
-    for (size_t i = 0; i < v->n; i++)
-        n += v->v[i].status == FINDING_FAIL || v->v[i].status == FINDING_UNKNOWN;
-    return n;
+    return story_count(v, FINDING_FAIL) + story_count(v, FINDING_UNKNOWN);
 }
 
 static void put_ms(struct buf *out, int64_t ns) {

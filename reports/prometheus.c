@@ -75,12 +75,10 @@ static void put_number(const struct recorded_run *run, struct buf *out, const ch
 
 static int render(const struct recorded_run *run, const struct report_style *style, struct buf *out,
                   struct err *err) {
-    const struct history *h = run->history;
     const struct verdict *v = run->verdict;
     put_number(run, out, "rankquake_exit_code",
                "Of the run: 0 passed, 1 failed, 2 inconclusive, 3 broken.", v->exit_code);
-    put_number(run, out, "rankquake_run_seconds", "How long the run took.",
-               h->n ? story_seconds(run, h->records[h->n - 1]->t_ns) : 0);
+    put_number(run, out, "rankquake_run_seconds", "How long the run took.", story_duration_s(run));
     put_number(run, out, "rankquake_rounds", "How many rounds there were.", (double)run->rounds->n);
     if (goodput_is_known(&v->goodput))
         put_number(run, out, "rankquake_goodput_percent",

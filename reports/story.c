@@ -10,6 +10,22 @@ double story_seconds(const struct recorded_run *run, int64_t t_ns) {
     return (double)(t_ns - begin_ns) / 1e9;
 }
 
+double story_duration_s(const struct recorded_run *run) {
+    const struct history *h = run->history;
+    return h->n ? story_seconds(run, h->records[h->n - 1]->t_ns) : 0;
+}
+
+int64_t story_seed(const struct recorded_run *run) {
+    return run->history->n ? record_i64(run->history->records[0], "seed", 1) : 1;
+}
+
+size_t story_count(const struct verdict *v, enum finding_status status) {
+    size_t n = 0;
+    for (size_t i = 0; i < v->n; i++)
+        n += v->v[i].status == status;
+    return n;
+}
+
 const char *story_run_text(const struct recorded_run *run, const char *key) {
     return run->history->n ? record_text(run->history->records[0], key) : "";
 }
@@ -151,12 +167,11 @@ void story_goodput(const struct goodput *g, struct buf *out) {
 
 void story_command(const struct recorded_run *run, struct buf *out) {
     const char *file = story_run_text(run, "file");
-    int64_t seed = run->history->n ? record_i64(run->history->records[0], "seed", 1) : 1;
     const char *program = story_run_text(run, "program"); /* as it was typed */
     put_word(out, *program ? program : "rankquake");
     buf_puts(out, " run ");
     put_word(out, *file ? file : run->scenario->file);
-    buf_printf(out, " --seed %lld", (long long)seed);
+    buf_printf(out, " --seed %lld", (long long)story_seed(run));
     if (run->history->n && json_get_bool(run->history->records[0]->fields, "untrusted", false))
         buf_puts(out, " --untrusted");
     json_each(set, run->history->n ? record_get(run->history->records[0], "set") : NULL) {

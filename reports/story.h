@@ -5,6 +5,11 @@
 
 /* Seconds since the run began. */
 double story_seconds(const struct recorded_run *run, int64_t t_ns);
+/* From its first record to its last. */
+double story_duration_s(const struct recorded_run *run);
+int64_t story_seed(const struct recorded_run *run);
+/* How many checks ended like that. */
+size_t story_count(const struct verdict *v, enum finding_status status);
 /* -1: no worker said it. */
 int64_t story_resume_step(const struct round *r);
 /* The highest step that a worker of the round made; -1: none. */

@@ -189,6 +189,10 @@ bool tcp_is_loopback(int fd) {
            is_loopback((const struct sockaddr *)&own);
 }
 
+bool tcp_number_is_loopback(const char *addr) {
+    return str_starts(addr, "127.") || str_eq(addr, "::1");
+}
+
 bool tcp_name_is_hidden(const char *host) {
     struct addrinfo *list = NULL;
     bool hidden = true;

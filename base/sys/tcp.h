@@ -41,6 +41,8 @@ bool tcp_host_is_ours(const char *host);
  * loopback addresses, as Debian's installer puts a host's own name at 127.0.1.1. What says loopback
  * by itself (localhost, a number) is none. */
 bool tcp_name_is_hidden(const char *host);
+/* True when the address, a number, is this host's own network, whoever reads it. */
+bool tcp_number_is_loopback(const char *addr);
 /* True when the socket is bound to an address that no other host reaches. */
 bool tcp_is_loopback(int fd);
 /* For tcp_listen: every address of both families; where there is no IPv6, "0.0.0.0" is. */
