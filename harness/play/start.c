@@ -56,15 +56,22 @@ bool start_ended_well(const struct start_end *e) {
     return any && well;
 }
 
-const struct worker *start_failed(const struct start_end *e) {
-    const struct round *r = e->rounds.n ? e->rounds.v[e->rounds.n - 1] : NULL;
-    const struct worker *first = NULL;
-    for (size_t i = 0; r && i < r->n; i++) {
+/* Without faults only a launcher asks a worker to end: because another one had failed, whose end may
+ * have been seen later. */
+static const struct worker *failed_of(const struct round *r) {
+    const struct worker *first = round_failed(r);
+    for (size_t i = 0; first && i < r->n; i++) {
         const struct worker *w = r->workers[i];
-        bool asked = w->exit_signal == SIGTERM;
-        if (worker_failed(w) && (!first || (first->exit_signal == SIGTERM && !asked) ||
-                                 (!asked && w->exit_ns < first->exit_ns)))
+        bool earlier = first->exit_signal == SIGTERM || w->exit_ns < first->exit_ns;
+        if (worker_failed(w) && w->exit_signal != SIGTERM && earlier)
             first = w;
     }
     return first;
+}
+
+const struct worker *start_failed(const struct rounds *rs) {
+    const struct worker *w = NULL;
+    for (size_t i = 0; i < rs->n && !w; i++)
+        w = failed_of(rs->v[i]);
+    return w;
 }

@@ -26,6 +26,6 @@ void start_end_fini(struct start_end *e);
 
 /* The job has ended by itself, and all agents with 0. */
 bool start_ended_well(const struct start_end *e);
-/* The first worker of the last round that ended otherwise than well, though nobody had asked it to;
- * NULL: none. */
-const struct worker *start_failed(const struct start_end *e);
+/* Of a job that nothing disturbed: whose end was the first that was not well, asked by nobody. A later
+ * round may have begun before the harness ended the job. NULL: nobody's. */
+const struct worker *start_failed(const struct rounds *rs);

@@ -10,6 +10,7 @@
 #include "base/sys/printing.h"
 #include "harness/verb.h"
 #include "harness/play/last_words.h"
+#include "harness/play/start.h"
 #include "harness/run/control_weights.h"
 #include "reports/live.h"
 #include "reports/page.h"
@@ -228,28 +229,11 @@ static const struct finding *why_broken(const struct verdict *v) {
     return f && str_eq(f->check, "observed") && it_failed(v) ? verdict_find(v, "outcome") : f;
 }
 
-/* Without faults only a launcher asks a worker to end: because another one had failed, whose end may
- * have been seen later. */
-static const struct worker *failed_of(const struct round *r) {
-    const struct worker *first = round_failed(r);
-    for (size_t i = 0; first && i < r->n; i++) {
-        const struct worker *w = r->workers[i];
-        bool earlier = first->exit_signal == SIGTERM || w->exit_ns < first->exit_ns;
-        if (worker_failed(w) && w->exit_signal != SIGTERM && earlier)
-            first = w;
-    }
-    return first;
-}
-
 /* The worker whose end ended the control run, NULL: it ended otherwise. */
 static const struct worker *first_failed(const struct outcome_of_run *run) {
     const struct record *end = history_newest(&run->history, SOURCE_HARNESS, "job-end");
-    const struct worker *w = NULL;
-    if (!end || !str_eq(record_text(end, "why"), "worker failed"))
-        return NULL;
-    for (size_t i = 0; i < run->rounds.n && !w; i++)
-        w = failed_of(run->rounds.v[i]);
-    return w;
+    bool failed = end && str_eq(record_text(end, "why"), "worker failed");
+    return failed ? start_failed(&run->rounds) : NULL;
 }
 
 static void put_end(char *out, size_t size, const struct worker *w) {

@@ -134,10 +134,18 @@ static void done(struct engine *e, const char *node) {
     counting_go_on(e);
 }
 
-static void record(struct engine *e, const struct record *r) {
+/* A node whose program ends twice, being started again, is counted once. */
+static void await(struct engine *e, const struct node *n) {
     struct counting *c = own(e, counting);
+    for (size_t i = 0; i < c->n; i++)
+        if (c->awaited[i] == n)
+            return;
+    c->awaited[c->n++] = n;
+}
+
+static void record(struct engine *e, const struct record *r) {
     if (record_is(r, "agent-exit") && e->phase == ENGINE_RUNNING)
-        c->awaited[c->n++] = cluster_node(e->cluster, r->node);
+        await(e, cluster_node(e->cluster, r->node));
     else if (record_is(r, "leftovers") || record_is(r, "node-down"))
         done(e, r->node);
     else if (record_is(r, "job-end")) {

@@ -97,6 +97,8 @@ void entry_count_step(struct run_entry *a); /* when the next step of its profile
 void entry_come_again(struct run_entry *a); /* the next of its times, if its targets are back */
 void entry_inject(struct run_entry *a);     /* into all that it strikes */
 void entry_answered(struct run_entry *a, struct bound *b, const char *error); /* b: whether there */
+/* It is being injected, and nobody waits for that any more: undone, and has not fired. */
+void entry_withdraw(struct run_entry *a, const char *why);
 void entry_told(struct run_entry *a, const char *node,
                 const char *why);        /* whom it means; NULL: nobody */
 void entry_recover(struct run_entry *a); /* what lasts; the record follows when it is undone */

@@ -237,6 +237,17 @@ static void finished(struct run_entry *a) {
     entry_release(a);
 }
 
+/* While the store is being read before it, nothing has been done to anybody yet. */
+void entry_withdraw(struct run_entry *a, const char *why) {
+    forget_empty(a);
+    if (a->looks_open)
+        entry_let_go(a);
+    else
+        undo_all(a);
+    a->again_n = 0;
+    entry_fail(a, why);
+}
+
 void entry_answered(struct run_entry *a, struct bound *b, const char *error) {
     b->answered = true;
     b->failed = error;

@@ -509,7 +509,9 @@ static void end(struct engine *e, const char *why) {
         loop_timer_off(a->follow);
         loop_timer_off(a->step);
         bool enough = a->entry->times == TIMES_EACH_ROUND && a->fired;
-        if (a->state != ENTRY_DONE && a->state != ENTRY_FAILED && !enough && !a->of)
+        if (a->state == ENTRY_INJECTING)
+            entry_withdraw(a, "the job ended before it was in force");
+        else if (a->state != ENTRY_DONE && a->state != ENTRY_FAILED && !enough && !a->of)
             entry_fail(a, why_not(a, why));
         else if (entry_is_due(a))
             entry_fail(a, "its node came back, but what it strikes there did not");

@@ -62,7 +62,7 @@ static int save_marks(const struct start_end *e, const char *path, struct err *e
 
 static int say_failed(const struct start_end *e, const struct folder *run) {
     const struct record *end = history_newest(&e->history, SOURCE_HARNESS, "job-end");
-    const struct worker *w = start_failed(e);
+    const struct worker *w = start_failed(&e->rounds);
     const char *why = end ? record_text(end, "why") : "";
     last_words_print(e->plan, run, w ? w->node : NULL, stdout);
     if (w)

@@ -42,7 +42,7 @@ await_round() { # await_round N WORLD
     local n masters=() r rank world local_rank group count master pid i
     round='' pids=() groups=()
     for ((n = 0; n < $1; n++)); do
-        read -r -t 30 -u 3 r rank world local_rank group count master pid ||
+        read -r -t 180 -u 3 r rank world local_rank group count master pid ||
             fail "only $n of $1 workers started"
         [ "${round:=$r}" = "$r" ] || fail "rounds $round and $r mixed"
         [ "$world" = "$2" ] || fail "round $r: world size $world, not $2"
@@ -113,7 +113,7 @@ serve() { # serve PORT [OPTION]
     exec 4< <(exec "$BIN/rankrun" store --host=127.0.0.1 --port="$1" ${2+"$2"})
     store=$!
     agents+=("$store")
-    read -r -t 10 -u 4 line || fail 'the store did not start'
+    read -r -t 180 -u 4 line || fail 'the store did not start'
     port=${line##*:}
 }
 

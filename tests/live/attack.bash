@@ -23,7 +23,7 @@ begin_attacked() { # sets store and port
     exec 3< <(ulimit -n 1024 && exec "$BIN/rankrun" store --host 127.0.0.1 --port 0 "$@" 2>said.store)
     store=$!
     processes=("$store")
-    read -r -t 30 -u 3 line || fail 'the store did not start'
+    read -r -t 180 -u 3 line || fail 'the store did not start'
     port=${line##*:}
     rm -f end beat begun hold rounds
     mkfifo end beat begun hold
@@ -43,27 +43,27 @@ WORKER
         processes+=($!)
     done
     for n in 2 3; do
-        read -r -t 60 -u 6 _ || fail 'the job does not begin'
+        read -r -t 180 -u 6 _ || fail 'the job does not begin'
     done
     exec 4< <(exec "$attacker" "$port" beats <beat 5>&- 6>&- 7>&- 8>&- 2>said.beats)
     beats=$!
     processes+=("$beats")
-    read -r -t 30 -u 4 line || fail 'no beat is taken before any attack'
+    read -r -t 180 -u 4 line || fail 'no beat is taken before any attack'
 }
 
 # Whether somebody who comes now is answered; sets newcomer_us.
 newcomer() {
-    timeout 60 "$attacker" "$port" newcomer >said.newcomer 2>&1 || return 1
+    timeout 300 "$attacker" "$port" newcomer >said.newcomer 2>&1 || return 1
     newcomer_us=$(awk '$1 == "newcomer_us" { print $2 }' said.newcomer)
 }
 
 # Sets peak_kb (of the store so far), and how long who came waited while it was on, during_us, and after it, back_us.
 attack() {
     local attacking line=
-    exec 9< <(exec timeout 180 "$attacker" "$port" "$1" <hold 5>&- 6>&- 7>&- 8>&- 2>"said.attack-$1")
+    exec 9< <(exec timeout 300 "$attacker" "$port" "$1" <hold 5>&- 6>&- 7>&- 8>&- 2>"said.attack-$1")
     attacking=$!
     while [ "${line-}" != holding ]; do
-        read -r -t 120 -u 9 line || fail "$1 does not do what it should"
+        read -r -t 180 -u 9 line || fail "$1 does not do what it should"
         [ "$line" = holding ] || echo "$line"
     done
     newcomer || fail "nobody can come in during $1, or is answered"
@@ -82,7 +82,7 @@ attack() {
 end_attacked() {
     local process line
     echo >&8
-    read -r -t 30 -u 4 line || fail 'a beat was not taken'
+    read -r -t 180 -u 4 line || fail 'a beat was not taken'
     wait "$beats" || fail 'a beat was not taken'
     most_us=${line##* } line_of_beats=$line
     echo >&7

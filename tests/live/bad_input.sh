@@ -28,7 +28,7 @@ expect() { # expect CODE TEXT VERB FILE [ARGUMENT...]
     local code=$1 text=$2 verb=$3 file=$4 out=()
     shift 4
     [ "$verb" = run ] && out=(--out "$dir/out")
-    env "$mark" timeout 20 "$rq" "$verb" "$file" "${out[@]}" "$@" >"$dir/stdout" 2>"$dir/said" </dev/null
+    env "$mark" timeout 300 "$rq" "$verb" "$file" "${out[@]}" "$@" >"$dir/stdout" 2>"$dir/said" </dev/null
     local rc=$?
     [ $rc = "$code" ] || fail "$verb $file: exit $rc, not $code"
     grep -qF -- "$text" "$dir/said" || fail "$verb $file: did not say: $text"

@@ -31,7 +31,7 @@ for signal in INT TERM HUP; do
     # What a shell starts in the background has SIGINT ignored.
     UP=$dir/up env --default-signal=INT "$rq" run slow.yaml --out out >said 2>&1 </dev/null &
     harness=$!
-    read -r -t 60 -u 3 _ || fail "SIG$signal: the launcher was never asked"
+    read -r -t 180 -u 3 _ || fail "SIG$signal: the launcher was never asked"
     kill -"$signal" $harness
     wait $harness
     rc=$?
@@ -45,7 +45,7 @@ cat >quick.yaml <<'END'
 job: {run: [sh, -c, 'sleep 1']}
 END
 for again in 1 2; do
-    env -u XDG_CACHE_HOME HOME="$dir/nobody" timeout 60 "$rq" run quick.yaml quick.yaml --out home >said 2>&1 </dev/null
+    env -u XDG_CACHE_HOME HOME="$dir/nobody" timeout 300 "$rq" run quick.yaml quick.yaml --out home >said 2>&1 </dev/null
     rc=$?
     [ $rc = 4 ] && { tail -n 1 said; exit 77; }
     [ $rc = 0 ] || fail "HOME does not exist, run $again: exit $rc"
@@ -63,7 +63,7 @@ cat >programs/rankrun <<END
 echo 'port 29400 is taken' >&2
 exit 1
 END
-timeout 60 programs/rankquake run quick.yaml --fresh --isolation processes --out taken >said 2>&1 </dev/null
+timeout 300 programs/rankquake run quick.yaml --fresh --isolation processes --out taken >said 2>&1 </dev/null
 rc=$?
 [ $rc = 3 ] && grep -q 'the store on store ended before the job was started: port 29400 is taken' said ||
     fail "a store that finds its port taken: exit $rc"

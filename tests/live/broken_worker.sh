@@ -16,7 +16,7 @@ felt() { # felt WHAT ID...
     ! grep -q '"kind":"fault-unfelt"' "$dir"/out/*/history.jsonl || fail "$1: something was not felt"
 }
 job() { # job FAULT SHELL
-    printf 'cluster: {nodes: 1}\njob:\n  rdzv_conf: %s\n  env: {PYTHONPATH: scenarios/jobs}\n  run: [bash, -c, "%s"]\ntimeline:\n  - {id: it, when: {step: 5}, %s}\nlimits: {total: 60s}\n' \
+    printf 'cluster: {nodes: 1}\njob:\n  rdzv_conf: %s\n  env: {PYTHONPATH: scenarios/jobs}\n  run: [bash, -c, "%s"]\ntimeline:\n  - {id: it, when: {step: 5}, %s}\nlimits: {total: 240s}\n' \
         "$patient_map" "$2" "$1" >"$dir/job.yaml"
 }
 

@@ -9,7 +9,7 @@ mkdir "$dir"
 
 begun() { # the workers run, and it is not the control run
     local seen=
-    while IFS= read -r -t 60 -u 7 line && [[ $seen$line != *'waits, seed 1'*'round 1: 1 worker'* ]]; do seen+=$line; done
+    while IFS= read -r -t 180 -u 7 line && [[ $seen$line != *'waits, seed 1'*'round 1: 1 worker'* ]]; do seen+=$line; done
 }
 
 cat >"$dir/s.yaml" <<'END'

@@ -62,7 +62,7 @@ END
 exec 5< <(exec "$run" store --host=127.0.0.1 --port=0)
 store=$!
 trap 'kill $store 2>/dev/null' EXIT
-read -r -t 20 -u 5 line
+read -r -t 180 -u 5 line
 for k in 2 3; do
     "$run" --nnodes 2 --rdzv-backend embedded --rdzv-endpoint "127.0.0.1:${line##*:}" --local-addr 127.0.0.$k \
         --max-restarts 1 bash worker 2>>said &

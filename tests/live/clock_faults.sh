@@ -52,7 +52,7 @@ job:
 observe: {step: '^step (\d+)/30'}
 timeline:
   - {id: it, when: {step: 10}, $1}
-limits: {total: 60s}
+limits: {total: 240s}
 END
 }
 jump='fault: clock-jump, with: {by: -1h}, on: n0'
@@ -65,7 +65,7 @@ runs 'a strobe that never comes back' 2 "$dir/job.yaml"
 said 'a strobe that never comes back' 'or not often enough'
 # The launcher asks when a worker ends.
 for fault in clock-jump clock-drift; do
-    printf 'cluster: {nodes: 1}\njob: {rdzv_conf: %s, run: [ranktrain, --steps=20]}\ntimeline:\n  - {id: it, when: {step: 5}, fault: %s, on: n0}\n  - {id: right, when: {after: it, step: 12}, heal: it}\nlimits: {total: 60s}\n' \
+    printf 'cluster: {nodes: 1}\njob: {rdzv_conf: %s, run: [ranktrain, --steps=20]}\ntimeline:\n  - {id: it, when: {step: 5}, fault: %s, on: n0}\n  - {id: right, when: {after: it, step: 12}, heal: it}\nlimits: {total: 240s}\n' \
         "$patient_map" $fault >"$dir/job.yaml"
     runs "$fault, and nobody asks for the time" 2 "$dir/job.yaml"
     said "$fault, and nobody asks for the time" 'they did not ask the C library'
@@ -103,7 +103,7 @@ observe:
 timeline:
   - {id: it, when: {step: 12}, fault: clock-jump, with: {by: -1h}, on: n0}
   - {id: fail, when: {after: it, step: 27}, fault: worker-kill, on: rank 0}
-limits: {total: 60s}
+limits: {total: 240s}
 END
 runs 'saves that are called by the wall clock' 1 "$dir/saves.yaml"
 said 'saves that are called by the wall clock' 'failed: .*resume_step'

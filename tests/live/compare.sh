@@ -18,7 +18,7 @@ fail() {
 compare() { # compare CODE ARGUMENT...
     local code=$1 rc
     shift
-    timeout 150 "$rq" compare --out "$dir/out" "$@" >"$dir/said" 2>&1 </dev/null
+    timeout 300 "$rq" compare --out "$dir/out" "$@" >"$dir/said" 2>&1 </dev/null
     rc=$?
     [ $rc = "$code" ] || fail "compare $*: exit $rc, wanted $code"
 }
@@ -53,7 +53,7 @@ compare 64 --launcher rankrun --launcher /no/torchrun "$dir/killed.yaml"
 says 'killed.yaml under torchrun: launcher: there is no program /no/torchrun'
 [ -e "$dir/out" ] && fail 'it began although not everything was valid'
 
-timeout 60 "$rq" run "$dir/killed.yaml" --out "$dir/alone" >"$dir/said" 2>&1 </dev/null
+timeout 300 "$rq" run "$dir/killed.yaml" --out "$dir/alone" >"$dir/said" 2>&1 </dev/null
 [ $? = 4 ] && { tail -n 1 "$dir/said"; exit 77; }
 
 compare 0 --launcher rankrun --launcher "$dir/bad/rankrun" "$dir/killed.yaml"
@@ -91,8 +91,8 @@ mkfifo "$dir/line"
 setsid "$rq" compare --out "$dir/out" --launcher rankrun --launcher "$dir/bad/rankrun" "$dir/killed.yaml" >"$dir/line" 2>&1 </dev/null &
 compared=$!
 exec 5<"$dir/line"
-read -r -t 60 line <&5 && kill -INT -- -$compared
-timeout 60 cat <&5 >"$dir/said"
+read -r -t 180 line <&5 && kill -INT -- -$compared
+timeout 300 cat <&5 >"$dir/said"
 wait $compared
 rc=$?
 [ "$line" = 'killed under rankrun' ] && [ $rc = 130 ] || fail "Ctrl-C after \"$line\": exit $rc"

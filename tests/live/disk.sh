@@ -154,7 +154,7 @@ own=("${as[@]}")
 as=()
 [ "$(id -u)" != 0 ] || fails 'processes: a disk that fails' processes
 as=("${own[@]}")
-timeout 60 "${as[@]}" "$BIN/rankquake" run "$desk/loses.yaml" --isolation processes --out "$dir/out" >"$dir/said" 2>&1
+timeout 300 "${as[@]}" "$BIN/rankquake" run "$desk/loses.yaml" --isolation processes --out "$dir/out" >"$dir/said" 2>&1
 rc=$?
 [ ${#as[@]} = 0 ] || { [ $rc = 4 ] && grep -q 'cluster.disk: losing: ' "$dir/said"; } ||
     fail "processes of an ordinary user: exit $rc, and no word of the disk"

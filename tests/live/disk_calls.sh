@@ -86,7 +86,7 @@ END
   - {id: hangs, when: {log: '/^direct d.direct: 4096/'}, fault: disk-stuck, with: {op: read/open, path: "{shared}/d/a"}, on: n0}
   - {when: {after: hangs, log: /^killed/}, heal: hangs}
 END
-    echo 'limits: {total: 60s}'
+    echo 'limits: {total: 240s}'
 } >"$dir/$disk.yaml"
 done
 for run in 'kept namespaces' 'kept processes' 'served namespaces'; do
@@ -156,7 +156,7 @@ END
         echo "  - {id: $id, when: {log: /^ready-$id/}, fault: disk-late, with: {delay: 1h, opens: $id}, on: n1}"
         echo "  - {when: {after: $id, log: /^seen-$id/}, heal: $id}"
     done
-    echo 'limits: {total: 60s}'
+    echo 'limits: {total: 240s}'
 } >"$dir/late.yaml"
 runs 'what others change' 0 "$dir/late.yaml"
 cat "$dir"/out/*/logs/n1/*/* "$dir"/out/*/logs/n1/* 2>/dev/null >"$dir/said"
@@ -216,7 +216,7 @@ observe: {step: 'step (\d+)', resume: 'resumed from step (\d+)'}
 timeline:
   - {id: late, when: {log: /^sees-10/}, fault: disk-late, with: {delay: 1h}, on: node of rank 1}
   - {when: {after: late, log: /^saved-20/}, fault: worker-exit, on: rank 0}
-limits: {total: 60s}
+limits: {total: 240s}
 END
 runs 'ranks that each look for the newest' 1 "$dir/pointer.yaml"
 said 'ranks that each look for the newest' 'rank 1 on n. of round 2 resumed from step 10, and others from another'
@@ -233,7 +233,7 @@ END
         echo "  - {id: $fault, when: {log: /begun/}, fault: disk-$fault, with: {path: \"{disk}/**\"}, on: n0, for: 100ms}"
     done
     echo "  - {id: late, when: {log: /begun/}, fault: disk-late, on: n0, for: 100ms}"
-    echo 'limits: {total: 60s}'
+    echo 'limits: {total: 240s}'
 } >"$dir/idle.yaml"
 runs 'a disk that nobody touches' 2 "$dir/idle.yaml"
 for fault in error full readonly short slow stuck; do

@@ -90,7 +90,7 @@ for signal in INT KILL; do
     # Its run learns of it by a signal of the kernel's, and takes itself down.
     folder=$(echo "$TMPDIR"/rankquake-doctor-*)
     run=$(echo "$folder"/worker-hang-*)
-    timeout 60 tail -n +1 -F "$run/history.jsonl" 2>/dev/null | grep -qm 1 '"kind":"health","left":\[\]' || fail 'SIGKILL: its run was not taken down'
+    timeout 300 tail -n +1 -F "$run/history.jsonl" 2>/dev/null | grep -qm 1 '"kind":"health","left":\[\]' || fail 'SIGKILL: its run was not taken down'
     "$doctor" clean >"$dir/said" 2>&1
     grep -q "^removed $folder, left by doctor $tried, which is dead" "$dir/said" || fail 'SIGKILL: clean has not removed its folder'
     [ -z "$(ls -A "$TMPDIR")" ] || fail "SIGKILL: left: $(ls "$TMPDIR")"

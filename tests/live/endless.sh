@@ -41,7 +41,7 @@ for restarts in 0 3; do
         what="a killed guard, $restarts restarts, $where"
         : >rounds
         # shellcheck disable=SC2086
-        timeout -k 5 60 "$BIN/rankrun" $where --max-restarts $restarts --no-python ./kills-guard >said 2>&1
+        timeout -k 5 300 "$BIN/rankrun" $where --max-restarts $restarts --no-python ./kills-guard >said 2>&1
         ended $? 1 "failed: node .*: the workers' guard \(pid [0-9]+\) was killed by signal 9"
         [ "$(wc -l <rounds)" = $((restarts + 1)) ] || fail "$what: $(wc -l <rounds) rounds"
     done
@@ -50,7 +50,7 @@ done
 # A guard ends at once where it gets no timer. Root may queue as many signals as it likes, and is not tried.
 if [ "$( (ulimit -i 0 && timeout 1 true) 2>&1)" ]; then
     what='a guard without a timer'
-    (ulimit -i 0 && exec timeout -k 5 60 "$BIN/rankrun" --standalone --max-restarts 2 --no-python true) >said 2>&1
+    (ulimit -i 0 && exec timeout -k 5 300 "$BIN/rankrun" --standalone --max-restarts 2 --no-python true) >said 2>&1
     ended $? 1 "the workers' guard \(pid [0-9]+\) exited with code 1"
 fi
 
@@ -63,14 +63,14 @@ fi
 serve() { # serve: an honest store, and a liar before it: sets port
     exec 3< <(exec "$BIN/rankrun" store --host 127.0.0.1 --port 0 2>said.store)
     store=$!
-    read -r -t 30 -u 3 line || fail 'the store did not start'
+    read -r -t 180 -u 3 line || fail 'the store did not start'
     echo honest >lies
     exec 4< <(exec python3 "$liar_py" "${line##*:}" lies 2>said.liar)
     liar=$!
-    read -r -t 30 -u 4 port || fail 'the liar did not start'
+    read -r -t 180 -u 4 port || fail 'the liar did not start'
 }
 agent() { # agent CONF PROGRAM...
-    timeout -k 5 90 "$BIN/rankrun" --nnodes 1 --rdzv-backend etcd-v3 --rdzv-endpoint "127.0.0.1:$port" --rdzv-id "$id" \
+    timeout -k 5 300 "$BIN/rankrun" --nnodes 1 --rdzv-backend etcd-v3 --rdzv-endpoint "127.0.0.1:$port" --rdzv-id "$id" \
         --rdzv-conf "$watchful,$1" --no-python "${@:2}" >said 2>&1
 }
 newcomer() { # newcomer ID LIE SENTENCE: it has not come into a run yet
@@ -87,7 +87,7 @@ member() { # member ID LIE SENTENCE: its workers run
     # shellcheck disable=SC2016 # the worker's
     id=$1 agent give_up=2s,join_timeout=60s bash -c 'echo >"$0"; exec sleep 1000' "up.$1" &
     agents=($!)
-    read -r -t 60 <>"up.$1" || fail "$what: no worker has started"
+    read -r -t 180 <>"up.$1" || fail "$what: no worker has started"
     echo "$2" >lies
     wait "${agents[0]}"
     ended $? 69 "$3"

@@ -41,11 +41,11 @@ END
 exec 5< <(exec python3 others.py)
 others=$!
 trap 'kill $others' EXIT
-read -r -t 30 -u 5 web mail silent || exit 1
+read -r -t 180 -u 5 web mail silent || exit 1
 agents=() named=()
 for backend in embedded etcd-v3 etcd; do
     for port in $web $mail $silent; do
-        timeout 40 "$run" --nnodes=1:2 --rdzv-backend=$backend --rdzv-endpoint=127.0.0.1:"$port" \
+        timeout 300 "$run" --nnodes=1:2 --rdzv-backend=$backend --rdzv-endpoint=127.0.0.1:"$port" \
             --rdzv-conf=join_timeout=1 touch started 2>"said.$backend.$port" &
         agents+=($!) named+=("$backend.$port")
     done

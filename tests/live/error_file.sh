@@ -23,14 +23,14 @@ read -r _ <never
 END
 mkfifo up never
 exec 5<>never
-TORCHELASTIC_ERROR_FILE=alone.json timeout 30 "$run" --nproc-per-node 2 --max-restarts 1 bash worker 2>said
+TORCHELASTIC_ERROR_FILE=alone.json timeout 300 "$run" --nproc-per-node 2 --max-restarts 1 bash worker 2>said
 [ $? = 1 ] || fail "one node: $(cat said)"
 grep -qx '{"message":{"message":"E: of rank 0, restart 1","extraInfo":{"timestamp":"17"},"errorCode":-11}}' alone.json ||
     fail "one node: $(cat said alone.json)"
-TORCHELASTIC_ERROR_FILE=none.json timeout 30 "$run" sh -c 'exit 3' 2>said
+TORCHELASTIC_ERROR_FILE=none.json timeout 300 "$run" sh -c 'exit 3' 2>said
 [ ! -e none.json ] || fail "a worker without an error file: $(cat none.json)"
 grep -q 'first failure of round 1: node .*, rank 0, pid ' said || fail "without restarts, too, the round is named: $(cat said)"
-TORCHELASTIC_ERROR_FILE=/nowhere/mine.json timeout 30 "$run" bash -c 'echo "{}" >"$TORCHELASTIC_ERROR_FILE"; exit 3' 2>said
+TORCHELASTIC_ERROR_FILE=/nowhere/mine.json timeout 300 "$run" bash -c 'echo "{}" >"$TORCHELASTIC_ERROR_FILE"; exit 3' 2>said
 [ $? = 1 ] && grep -q 'is not handed on: .*/nowhere/' said || fail "a folder that is not there: $(cat said)"
 
 # On one node: who raised the error is still busy with its end when the one that waited for it has ended of that.
@@ -47,7 +47,7 @@ until [ "$TORCHELASTIC_ERROR_FILE" -nt "$other" ]; do # the kernel's tick is coa
 done
 exit 1
 END
-TORCHELASTIC_ERROR_FILE=cause.json timeout 30 "$run" --nproc-per-node 2 bash slow 2>said
+TORCHELASTIC_ERROR_FILE=cause.json timeout 300 "$run" --nproc-per-node 2 bash slow 2>said
 [ $? = 1 ] && grep -q 'failed: rank 0 .*: local rank 1 had failed before: ValueError: the cause; then here: ConnectionError' said ||
     fail "who failed before is not named: $(cat said)"
 grep -qx '{"message":{"message":"ValueError: the cause","errorCode":5}}' cause.json || fail "the cause: $(cat cause.json)"
@@ -68,10 +68,10 @@ clock=
 exec 6< <(exec "$run" store --host=127.0.0.1 --port=0)
 store=$!
 trap 'kill $store 2>/dev/null' EXIT
-read -r -t 20 -u 6 line
+read -r -t 180 -u 6 line
 for k in 2 3; do
     [ $k = 2 ] || export LD_PRELOAD=$clock
-    TORCHELASTIC_ERROR_FILE=node$k.json timeout 40 "$run" --nnodes 2 --rdzv-endpoint "127.0.0.1:${line##*:}" \
+    TORCHELASTIC_ERROR_FILE=node$k.json timeout 300 "$run" --nnodes 2 --rdzv-endpoint "127.0.0.1:${line##*:}" \
         --local-addr 127.0.0.$k bash worker 2>said.$k &
     agents[k]=$!
 done

@@ -17,7 +17,7 @@ begin_etcd() {
         --listen-peer-urls "http://${address%:*}:$((${1##*:} + 1))" "${@:3}" >"$2.said" 2>&1 &
     etcd=$!
     exec {log}<"$2.said"
-    while read -r -t 60 -u "$log" line; do
+    while read -r -t 180 -u "$log" line; do
         case $line in
         *'ready to serve client requests'*)
             cat <&"$log" >/dev/null & # it says more, and must not wait for a reader

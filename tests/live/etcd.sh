@@ -34,7 +34,7 @@ timeline:
 expect: {world_sizes: [2, 2], restarts: 1, model: same-as-undisturbed}
 END
 for file in s three; do
-    timeout 100 "$rq" run $file.yaml --out out >said 2>&1 </dev/null
+    timeout 300 "$rq" run $file.yaml --out out >said 2>&1 </dev/null
     rc=$?
     [ $rc = 4 ] && { tail -n 1 said; exit 77; }
     if [ $rc != 0 ]; then
@@ -49,7 +49,7 @@ members=$(ls -d out/three-*/logs/store-* | wc -l)
 # An etcd that ends before the job is started is named, with its last words.
 printf '#!/bin/sh\necho no disk; exit 1\n' >etcd-broken
 chmod +x etcd-broken && mkdir path && mv etcd-broken path/etcd
-PATH=$dir/path:$PATH timeout 100 "$rq" run s.yaml --fresh --out broken >said 2>&1 </dev/null
+PATH=$dir/path:$PATH timeout 300 "$rq" run s.yaml --fresh --out broken >said 2>&1 </dev/null
 rc=$?
 if [ $rc != 3 ] || ! grep -qF 'ended before the job was started: no disk' said; then
     echo "with a broken etcd: exit $rc, wanted 3"

@@ -101,7 +101,7 @@ for verb in run $(sed 's/\<run\>//; s/\<enter\>//; s/\<halt\>//; s/\<try\>//; s/
         mkfifo "$dir/live"
         "$rq" run "$dir/waits.yaml" --out "$dir/live-runs" >"$dir/live" 2>&1 &
         exec 7<"$dir/live"
-        while IFS= read -r -t 60 -u 7 line && [[ $line != *'round 1: 1 worker'* ]]; do :; done
+        while IFS= read -r -t 180 -u 7 line && [[ $line != *'round 1: 1 worker'* ]]; do :; done
     fi
     case $verb in
     enter | halt) run=$(echo live-runs/*) ;;

@@ -25,7 +25,7 @@ timeline:
   - {id: fail, when: {step: 20}, fault: worker-kill, on: rank 2}
   - {id: unheard, when: {after: fail, failpoint: coordinator-unheard, within: 5s}, fault: agent-kill, on: NODE}
 expect: {outcome: succeeded}
-limits: {total: 60s}
+limits: {total: 240s}
 YAML
 # Any of them may coordinate; the one that writes the head is told by the failpoint itself.
 for node in n0 n1 n2; do

@@ -36,7 +36,7 @@ echo '{"version": 2}' >>"$TORCHELASTIC_TIMER_FILE"
 sleep 0.6
 END
 export TORCHELASTIC_ENABLE_FILE_TIMER=1 BYSTANDER=$bystander
-timeout 30 "$run" --nproc-per-node 2 --max-restarts 1 bash worker 2>said || fail "two rounds: $(cat said)"
+timeout 300 "$run" --nproc-per-node 2 --max-restarts 1 bash worker 2>said || fail "two rounds: $(cat said)"
 grep -Eq 'its timer "step 7" expired [0-9]+ ms ago, signal 10' said || fail "the timer is not told: $(cat said)"
 [ "$(grep -c 'is no request of a timer' said)" = 1 ] || fail "nonsense is not told once: $(cat said)"
 grep -q "pid $bystander: its timer \"c\" expired, but it is no process of this job" said || fail "no word of another: $(cat said)"
@@ -44,11 +44,11 @@ kill -0 "$bystander" || fail "a process that is none of the job's was killed"
 [ "$(ls -d watchdog_timer_* 2>/dev/null)" = '' ] || fail 'the FIFO is left'
 
 export TORCHELASTIC_TIMER_FILE=$TMPDIR/mine
-timeout 30 "$run" bash -c '. ./ask.bash; ask $BASHPID 0 9 late >>"$TORCHELASTIC_TIMER_FILE"; read -r _ <never' 2>said
+timeout 300 "$run" bash -c '. ./ask.bash; ask $BASHPID 0 9 late >>"$TORCHELASTIC_TIMER_FILE"; read -r _ <never' 2>said
 [ $? = 1 ] || fail "no restart left: $(cat said)"
 grep -q 'failed: rank 0 .* signal 9.*: its timer "late" expired' said || fail "the failure does not say why: $(cat said)"
 [ ! -e mine ] || fail 'the FIFO that was named is left'
 echo precious >mine
-timeout 30 "$run" true 2>said
+timeout 300 "$run" true 2>said
 [ $? = 64 ] && grep -q 'no FIFO: name another file' said && [ "$(cat mine)" = precious ] || fail "a file in its place: $(cat said)"
 exit $bad

@@ -27,7 +27,7 @@ said() {
 try() { # try WHAT CODE TEXT COMMAND...
     local what=$1 code=$2 text=$3
     shift 3
-    timeout 60 "$@" >"$dir/said" 2>&1 </dev/null
+    timeout 300 "$@" >"$dir/said" 2>&1 </dev/null
     local rc=$?
     [ $rc = 4 ] && [ "$code" != 4 ] && { tail -n 1 "$dir/said"; exit 77; }
     [ $rc = "$code" ] || fail "$what: exit $rc, not $code"
@@ -94,9 +94,9 @@ try 'two runs at once into one folder' 0 'passed' sh -c '"$0" run "$1" --out "$2
 
 # ---- where it is read ----
 echo 'job: {run: [sleep, "0.2"]}' >"$dir/short.yaml"
-timeout 60 "$rq" run "$dir/short.yaml" --out "$dir/out" 2>"$dir/said" </dev/null | head -n 1 >/dev/null
+timeout 300 "$rq" run "$dir/short.yaml" --out "$dir/out" 2>"$dir/said" </dev/null | head -n 1 >/dev/null
 [ "${PIPESTATUS[0]}" = 0 ] || fail "a pipe that closes: exit ${PIPESTATUS[0]}, not 0"
-timeout 60 "$rq" run "$dir/short.yaml" --out "$dir/out" >&- 2>"$dir/said" </dev/null
+timeout 300 "$rq" run "$dir/short.yaml" --out "$dir/out" >&- 2>"$dir/said" </dev/null
 [ $? = 0 ] || fail 'no standard output: not 0'
 [ -e /dev/full ] && try 'a full standard output' 3 'print the report: No space left on device' \
     sh -c '"$@" >/dev/full' sh "$rq" run "$dir/short.yaml" --out "$dir/out"

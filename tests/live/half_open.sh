@@ -18,7 +18,7 @@ job:
   run: [ranktrain, --steps=20]
 timeline:
   - {id: it, when: {step: 5}, fault: net-half-open, with: {planes: ssh}, on: n1, for: 50ms}
-limits: {total: 60s}
+limits: {total: 240s}
 EOF
 runs 'nothing to forget' 2 "$dir/idle.yaml"
 said 'nothing to forget' 'it had no connection with another node that could be forgotten'
@@ -35,7 +35,7 @@ job:
 timeline:
   - {id: told, when: {log: '/^told: connected/'}, fault: net-half-open, with: {planes: data}, on: node of rank 1, until: {log: '/^told: is over/'}}
   - {id: untold, when: {log: '/^untold: connected/'}, fault: net-half-open, with: {planes: data, quiet: "true"}, on: node of rank 1}
-limits: {total: 60s}
+limits: {total: 240s}
 EOF
 runs 'both ends' 0 "$dir/asked.yaml"
 for line in 'told: forgets by ECONNABORTED' 'told: believes in state 1' 'told: learns by ECONNRESET' \

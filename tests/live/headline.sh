@@ -17,7 +17,7 @@ timeline:
   - {when: {step: 17}, fault: worker-kill, on: rank 1}
 observe: {loss: '^accuracy (.*)'}
 expect: {outcome: succeeded, model: same-as-undisturbed}
-limits: {total: 60s}
+limits: {total: 240s}
 EOF
 runs 'a job that fails over a killed worker' 1 "$dir/fails.yaml"
 said 'a job that fails over a killed worker' '(x|✗) model'

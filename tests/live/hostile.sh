@@ -139,7 +139,7 @@ for way in $ways; do
     how=(--isolation "$way")
     [ $way = rootfs ] && how=(--set "cluster.rootfs=$tree")
     for name in report verdict note scratch logs moved; do
-        timeout 100 "$BIN/rankquake" run "${how[@]}" "$dir/$name.yaml" --out "$dir/$way" >"$dir/said" 2>&1 </dev/null
+        timeout 300 "$BIN/rankquake" run "${how[@]}" "$dir/$name.yaml" --out "$dir/$way" >"$dir/said" 2>&1 </dev/null
         rc=$?
         untouched "a job that replaces $name, $way"
         case $name in

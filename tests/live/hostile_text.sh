@@ -37,7 +37,7 @@ clean() { # clean WHAT FILE [NEED]: the text was there, and did no harm
 tell() { # tell NEED COMMAND...: what it prints, both ways, without a terminal
     local need=$1
     shift
-    timeout 100 "$@" >out 2>err </dev/null
+    timeout 300 "$@" >out 2>err </dev/null
     cat out err >both
     clean "$(printf '%q ' "${@##*/}" | cut -c1-100)" both "$need"
 }
@@ -46,7 +46,7 @@ tell_terminal() { # tell_terminal NEED COMMAND...
     local need=$1
     shift
     command -v script >/dev/null || return 0
-    TERM=xterm COLUMNS=100 timeout 100 script -qec "$(printf '%q ' "$@")" typescript </dev/null >/dev/null 2>&1
+    TERM=xterm COLUMNS=100 timeout 300 script -qec "$(printf '%q ' "$@")" typescript </dev/null >/dev/null 2>&1
     sed '1{/^Script started/d};${/^Script done/d}' typescript |
         sed -E 's/\x1b\[(0|1|2|31|32|33)m//g; s/\r*\x1b\[K//g; s/\r+$//' >both
     clean "on a terminal: $(printf '%q ' "${@##*/}" | cut -c1-100)" both "$need"
@@ -171,7 +171,7 @@ mkfifo up go
 exec 5<>up 6<>go
 "$rr" --rdzv-endpoint "127.0.0.1:$port" --rdzv-id job --nnodes 1 --role "role$H" \
     sh -c 'echo up >up; read -r x <go; exit 3' >agent 2>&1 &
-read -r -t 60 -u 5 _ || { echo "no job to ask about: $(cat -v agent)"; failed=1; }
+read -r -t 180 -u 5 _ || { echo "no job to ask about: $(cat -v agent)"; failed=1; }
 tell 'role' "$rr" status --rdzv-endpoint "127.0.0.1:$port" --rdzv-id job
 tell 'role' "$rr" status --rdzv-endpoint "127.0.0.1:$port" --rdzv-id job --format json
 tell_terminal 'role' "$rr" status --rdzv-endpoint "127.0.0.1:$port" --rdzv-id job
@@ -208,7 +208,7 @@ server.serve_forever()
 END
     mkfifo port
     python3 etcd.py "$H" >port &
-    read -r -t 60 etcd <port
+    read -r -t 180 etcd <port
     for backend in etcd-v3 etcd; do
         tell '' "$rr" --rdzv-backend $backend --rdzv-endpoint "127.0.0.1:$etcd" --rdzv-id x \
             --rdzv-conf join_timeout=1 true

@@ -10,7 +10,7 @@ fail() {
     echo "$*"
     bad=1
 }
-here() { timeout 40 "$run" -H localhost,127.0.0.1:2 --accelerators 1 --rdzv-conf $patient "$@"; }
+here() { timeout 300 "$run" -H localhost,127.0.0.1:2 --accelerators 1 --rdzv-conf $patient "$@"; }
 cd "$TMPDIR" || exit 1
 
 said=$(X=5 here sh -c 'echo "$RANK of $WORLD_SIZE in $PWD with $X"' 2>err)
@@ -29,7 +29,7 @@ grep -q 'exited with code 7' said || fail "a job that fails: not said how: $(cat
 # Its own agents stop when a host cannot be used at all.
 printf '#!/bin/sh\nexit 255\n' >no-ssh
 chmod +x no-ssh
-timeout 40 "$run" -H localhost,unknown.invalid --ssh ./no-ssh --rdzv-conf $patient sleep 60 >said 2>&1
+timeout 300 "$run" -H localhost,unknown.invalid --ssh ./no-ssh --rdzv-conf $patient sleep 60 >said 2>&1
 [ $? = 69 ] || fail "a host that cannot be reached: $(cat said)"
 grep -q 'too few hosts are left: stopping the others' said || fail "too few hosts: $(cat said)"
 
@@ -40,13 +40,13 @@ for signo in INT KILL; do
     "$run" -H localhost,127.0.0.1 --rdzv-conf $patient sh -c "exec >fifo.$signo; echo up; exec sleep 60" >said 2>&1 &
     launcher=$!
     exec 9<fifo.$signo
-    read -r -t 30 -u 9 _ && read -r -t 30 -u 9 _ || fail "$signo: the workers did not come up: $(cat said)"
+    read -r -t 180 -u 9 _ && read -r -t 180 -u 9 _ || fail "$signo: the workers did not come up: $(cat said)"
     kill -$signo $launcher
     wait $launcher 2>/dev/null
     rc=$?
     [ $signo = INT ] && expected=130 || expected=137
     [ $rc = $expected ] || fail "$signo: exit $rc: $(cat said)"
-    timeout 30 cat <&9 >/dev/null || fail "$signo: workers are left"
+    timeout 300 cat <&9 >/dev/null || fail "$signo: workers are left"
     exec 9<&-
 done
 exit $bad

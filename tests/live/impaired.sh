@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 # A worker of a few steps, and what its shell does before.
 job() { # job FAULT SHELL
-    printf 'cluster: {nodes: 1}\njob:\n  rdzv_conf: %s\n  run: [bash, -c, "%s"]\ntimeline:\n  - {id: it, when: {step: 5}, %s}\nlimits: {total: 60s}\n' \
+    printf 'cluster: {nodes: 1}\njob:\n  rdzv_conf: %s\n  run: [bash, -c, "%s"]\ntimeline:\n  - {id: it, when: {step: 5}, %s}\nlimits: {total: 240s}\n' \
         "$patient_map" "$2" "$1" >"$dir/job.yaml"
 }
 

@@ -10,7 +10,7 @@ failed=0
 expect() { # expect CODE TEXT ARGUMENT...
     local code=$1 text=$2
     shift 2
-    timeout 20 "$rq" "$@" >"$TMPDIR/said" 2>&1 </dev/null
+    timeout 300 "$rq" "$@" >"$TMPDIR/said" 2>&1 </dev/null
     local rc=$?
     [ $rc = "$code" ] && grep -qF -- "$text" "$TMPDIR/said" && return
     echo "rankquake $*: wanted exit $code and \"$text\", got exit $rc and:"

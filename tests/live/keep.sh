@@ -36,7 +36,7 @@ stays() { # stays HOW-IT-IS-ENDED
     local terminal=$! line run rc
     exec 8>"$dir/keys.$1" 7<"$dir/shown.$1"
     : >"$dir/said"
-    while IFS= read -r -t 60 -u 7 line; do
+    while IFS= read -r -t 180 -u 7 line; do
         echo "$line" >>"$dir/said"
         [[ $line == *'the cluster stays up'* ]] && break
     done

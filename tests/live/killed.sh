@@ -19,7 +19,7 @@ start_until() { # PATTERN
     harness=$!
     exec 7<"$TMPDIR/said.$2"
     local line
-    while IFS= read -r -t 60 -u 7 line; do
+    while IFS= read -r -t 180 -u 7 line; do
         echo "$line" >>"$TMPDIR/log.$2"
         [[ $line =~ $1 ]] && return 0
     done

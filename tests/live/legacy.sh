@@ -37,7 +37,7 @@ await_round() { # await_round N
     local n r rank world group count master_there
     round='' master='' pids=()
     for ((n = 0; n < $1; n++)); do
-        read -r -t 30 -u 3 r rank world group count master_there pid || fail "only $n of $1 workers started"
+        read -r -t 180 -u 3 r rank world group count master_there pid || fail "only $n of $1 workers started"
         [ "${round:=$r}" = "$r" ] || fail "rounds $round and $r mixed"
         [ "${master:=$master_there}" = "$master_there" ] || fail "masters $master and $master_there"
         [ "$world" = "$1" ] || fail "round $r: world size $world, not $1"
@@ -91,7 +91,7 @@ await_round 6
 exec 5< <(exec "$BIN/rankrun" --nproc-per-node=2 --nnodes=2:3 --rdzv-backend=etcd --rdzv-endpoint="127.0.0.1:$port" \
     --rdzv-id=one --rdzv-conf=last_call_timeout=300ms --no-python "$TMPDIR/worker" 2>&1)
 d=$!
-read -r -t 30 -u 5 line
+read -r -t 180 -u 5 line
 [[ $line == *'waits as a spare'* ]] || fail "a spare: $line"
 told 0 one '^job +one, torchelastic' "^phase +running, round $round$" \
     '^nodes +3 in the round .bounds unknown., [01] waiting; world 6$' '^restarts +unknown' "^master +$master$" \
@@ -138,7 +138,7 @@ case $version in
     ;;
 esac
 exec 6< <(exec "$BIN/rankrun" store --host=127.0.0.1 --port=0)
-read -r -t 10 -u 6 line
+read -r -t 180 -u 6 line
 "$BIN/rankrun" --rdzv-backend=etcd --rdzv-endpoint="127.0.0.1:${line##*:}" --no-python true 2>"$TMPDIR/said"
 [ $? = 64 ] && grep -q 'is no etcd' "$TMPDIR/said" || fail 'a store that is no etcd'
 exit 0

@@ -24,7 +24,7 @@ done
 cat n0.hosts n1.hosts >all.hosts
 
 node() { # node NAME HOSTS JOB: one agent of two
-    unshare -um bash -c 'hostname "$1" && mount --bind "$2" /etc/hosts && exec timeout 40 "$4" --compat torchelastic \
+    unshare -um bash -c 'hostname "$1" && mount --bind "$2" /etc/hosts && exec timeout 300 "$4" --compat torchelastic \
         --nnodes=2 --nproc_per_node=1 --rdzv_id="$3" --rdzv_endpoint=10.9.0.1:2379 --no-python sh -c \
         "echo \"\$RANK \$(hostname) \$MASTER_ADDR\" >>told"' node "$1" "$2" "$3" "$run" 2>>said &
     agents+=($!)

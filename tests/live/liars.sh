@@ -21,7 +21,7 @@ observe:
   done: '^finished, model (\\w+)'
 timeline: [{id: kill, when: {step: 8}, fault: worker-kill, on: rank 0}]
 expect: {model: same-as-undisturbed}
-limits: {total: 30s}
+limits: {total: 240s}
 END
 caught() { # caught CHECK: by it, whatever else is said
     LC_ALL=C.UTF-8 "$BIN/rankquake" judge "$dir"/out/* 2>&1 | grep -qE "^ *✗ $1 " || fail "$what: $1 does not catch it"
@@ -92,7 +92,7 @@ job:
   checkpoint: {dir: "{shared}/ckpt", complete: "ls | sed -n 's/^saved-//p'"}
 timeline: [{id: kill, when: {step: 8}, fault: worker-kill, on: rank 0}]
 expect: {model: same-as-undisturbed, weights: same-as-undisturbed, epochs: shuffled}
-limits: {total: 30s}
+limits: {total: 240s}
 END
 asked() { # asked LIE CODE WORDS
     what="a job that is asked: $1"

@@ -46,7 +46,7 @@ END
 exec 3< <(exec "$run" store --host 127.0.0.1 --port 0 --log-format json)
 store=$!
 trap 'kill "$store"' EXIT
-read -r -t 30 -u 3 line
+read -r -t 180 -u 3 line
 port=$(python3 -c 'import json, sys; l = json.loads(sys.argv[1]); assert l["what"] == "listening"; print(l["port"])' "$line") ||
     fail "the store's line: $line"
 for node in 0 1; do

@@ -8,7 +8,7 @@ failed=0 port=29600
 say() { echo "$1" && failed=1; }
 train() { # train ARG...: with a port of its own
     port=$((port + 1))
-    MASTER_PORT=$port timeout 30 "$BIN/ranktrain" "$@" 2>"$TMPDIR/err"
+    MASTER_PORT=$port timeout 300 "$BIN/ranktrain" "$@" 2>"$TMPDIR/err"
 }
 model() { grep -oE '^model [0-9a-f]{64}$' | cut -c7-; }
 step="--samples=192 --epochs=1"

@@ -21,7 +21,7 @@ job:
   nnodes: "2:3"
   rdzv_conf: {last_call_timeout: 300ms, admit: 50ms}
   run: [ranktrain, --steps=12, --checkpoint-every=5, "--checkpoint-dir={shared}/ckpt"]
-limits: {total: 60s}
+limits: {total: 240s}
 timeline:
 END
     moment join 'phase: join' "$agent"

@@ -32,7 +32,7 @@ if os.environ['RANK'] == '1':
 EOF
 {
     printf 'cluster: {nodes: 2}\njob:\n  rdzv_conf: %s\n  env: {RES_OPTIONS: "timeout:1 attempts:1"}\n' "$patient_map"
-    printf '  run: [python3, %s]\nlimits: {total: 60s}\ntimeline:\n' "$dir/ask.py"
+    printf '  run: [python3, %s]\nlimits: {total: 240s}\ntimeline:\n' "$dir/ask.py"
     printf '  - {id: %s, when: {event: other, nth: %d}, fault: net-dns-%s, on: node of rank 1}\n  - {id: %s-over, when: {event: other, nth: %d}, heal: %s}\n' \
         failed 1 fail failed 2 failed wrong 3 'wrong, with: {address: 198.18.0.77}' wrong 4 wrong \
         silent 5 'fail, with: {answer: none}' silent 6 silent unknown 7 'fail, with: {answer: nxdomain, names: store}' unknown 8 unknown \

@@ -22,7 +22,7 @@ agent() { # agent ID NNODES COMMAND...: what it says goes into the pipe of its i
 }
 hears() { # hears FD FILE TEXT
     local line
-    while read -r -t 60 -u "$1" line; do
+    while read -r -t 180 -u "$1" line; do
         echo "$line" >>"$2"
         [[ $line == *"$3"* ]] && return 0
     done

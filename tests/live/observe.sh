@@ -14,7 +14,7 @@ write() { # write FILE NODES RUN-AS-SHELL
         printf '  run:\n    - bash\n    - -c\n    - |\n'
         sed 's/^/      /' <<<"$3"
         cat
-        echo 'limits: {total: 60s}'
+        echo 'limits: {total: 240s}'
     } >"$dir/$1.yaml"
 }
 
@@ -133,7 +133,7 @@ job:
 observe: {preset: $shape}
 timeline: [{id: kill, when: {step: 25}, fault: worker-kill, on: rank 1}]
 expect: {restarts: 1, recover_within: 20s}
-limits: {total: 60s}
+limits: {total: 240s}
 END
         try "output of $shape" 0 'resume_step all rounds went on from the newest complete checkpoint .round 2 from step [1-3]0' "$dir/bars.yaml"
         recorded "a loss of $shape" '"from":"output","step":3[1-9],"loss":0.0'

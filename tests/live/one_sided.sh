@@ -55,7 +55,7 @@ job:
   run: [python3, $dir/ask.py, "{out}"]
 timeline:
   - {id: cut, when: {event: other, nth: 15}, fault: net-partition, with: {planes: data}, on: node of rank 1, for: 500ms}
-limits: {total: 60s}
+limits: {total: 240s}
 EOF
 runs 'who only answers' 0 "$dir/ask.yaml"
 recorded 'who only answers' '"source":"wire","kind":"fault-evidence","id":"cut".*"fewest":0'

@@ -33,7 +33,7 @@ timeline:
   - {id: disk,    when: {step: 54}, fault: file-flip, with: {path: "{shared}/ckpt/*/weights.f32"}, on: n1}
   - {id: crash,   when: {step: 55}, fault: worker-exit, on: n1}
   - {id: right,   when: {after: crash, round: 2}, heal: clock}
-limits: {total: 60s}
+limits: {total: 240s}
 END
     runs "an ordinary user, $isolation" 0 "$dir/job.yaml" --isolation $isolation
     for id in process node network store past clock disk crash; do

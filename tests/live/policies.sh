@@ -15,7 +15,7 @@ fail() {
 run() {
     local want=$1 pattern=$2
     shift 2
-    timeout 60 "$rq" run "$@" --out out >said 2>&1
+    timeout 300 "$rq" run "$@" --out out >said 2>&1
     local rc=$?
     [ $rc != 4 ] || [ "$want" = 4 ] || { tail -n 3 said; exit 77; }
     [ $rc = "$want" ] || fail "run $*: exit $rc, not $want: $(tail -n 5 said)"
@@ -41,7 +41,7 @@ run 0 'passed' flaky.yaml --repeat 1
 
 sed 's/^repeat.*//; s/flaky/calm/' flaky.yaml >calm.yaml
 { cat calm.yaml; echo 'feature: [cpus 1, command exit 7]'; } >demanding.yaml
-timeout 60 "$rq" run demanding.yaml --out out >said 2>&1
+timeout 300 "$rq" run demanding.yaml --out out >said 2>&1
 [ $? = 4 ] && grep -q 'feature command exit 7: it ends with exit code 7' said || fail "feature: $(tail -n 5 said)"
 run 4 'left out by --budget 1 s: 2 of 2' calm.yaml flaky.yaml --budget 1ms
 grep -q '  flaky (flaky.yaml), about ' said || fail "what was left out is not named: $(tail -n 5 said)"

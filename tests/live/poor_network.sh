@@ -39,7 +39,7 @@ job:
 timeline:
   - {id: flap, when: {step: 5}, fault: net-flap, with: {period: 300ms, down: 150ms, planes: data}, on: n1}
   - {id: over, when: {after: flap, step: 40}, heal: flap}
-limits: {total: 60s}
+limits: {total: 240s}
 EOF
 runs 'a flapping network at the sockets' 0 "$dir/sockets.yaml"
 recorded 'a flapping network at the sockets' '"source":"kernel","kind":"fault-evidence","id":"flap"'
@@ -55,14 +55,14 @@ job:
 timeline:
   - {id: it, when: {step: 5}, fault: net-corrupt, with: {share: 20%}, on: n1}
   - {id: over, when: {after: it, step: 15}, heal: it}
-limits: {total: 60s}
+limits: {total: 240s}
 EOF
 runs 'damaged frames' 0 "$dir/corrupted.yaml"
 grep -rhq '^damaged [1-9]' "$dir"/out/*/logs || fail 'damaged frames: no kernel saw a wrong checksum'
 
 # Each of them, where nobody sends anything that it is about.
 {
-    printf 'cluster: {nodes: 2}\njob:\n  rdzv_conf: %s\n  run: [ranktrain, --steps=40]\nlimits: {total: 60s}\ntimeline:\n' "$patient_map"
+    printf 'cluster: {nodes: 2}\njob:\n  rdzv_conf: %s\n  run: [ranktrain, --steps=40]\nlimits: {total: 240s}\ntimeline:\n' "$patient_map"
     step=0
     for fault in loss duplicate reorder corrupt corrupt-silent rate mtu reset refuse block flap; do
         case $fault in corrupt-silent | block) on=n0 ;; *) on=n1 ;; esac # beside what would do the same

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/live/runs.bash
 
 job() { # job FAULT RUN [CLUSTER]
-    printf 'cluster: {nodes: 2%s}\njob:\n  nnodes: "1:2"\n  max_restarts: 3\n  rdzv_conf: %s\n  run: %s\ntimeline:\n  - {id: it, when: {step: 5}, %s}\nlimits: {total: 60s}\n' \
+    printf 'cluster: {nodes: 2%s}\njob:\n  nnodes: "1:2"\n  max_restarts: 3\n  rdzv_conf: %s\n  run: %s\ntimeline:\n  - {id: it, when: {step: 5}, %s}\nlimits: {total: 240s}\n' \
         "${3-}" "$watchful_map" "$2" "$1" >"$dir/job.yaml"
 }
 trains="[ranktrain, --steps=20]"
@@ -49,7 +49,7 @@ timeline:
   - {id: start, when: {after: reboot, round: 2}, fault: node-start, on: n1}
   - {id: uptime, when: {after: reboot, round: 2}, fault: clock-monotonic, with: {uptime: 100h}, on: n1}
   - {id: asleep, when: {after: reboot, round: 2}, fault: clock-boot, with: {asleep: 100h}, on: n1}
-limits: {total: 60s}
+limits: {total: 240s}
 END
 runs 'a node that is off already, or on' 2 "$dir/job.yaml"
 recorded 'a node that loses its power and comes back' '"kind":"fault-in-force","id":"reboot".*"silences-node"'
@@ -78,7 +78,7 @@ timeline:
   - {id: cut, when: {after: steal}, fault: net-partition, on: n0, for: 50ms}
   - {id: off, when: {after: steal, plus: 150ms}, fault: node-poweroff, on: n1}
   - {id: last, when: {after: off}, fault: node-freeze, on: n0, for: 20ms}
-limits: {total: 60s}
+limits: {total: 240s}
 END
 runs 'nodes that feel nothing' 2 "$dir/job.yaml"
 for id in hang steal cut off; do recorded "$id of a node that feels nothing" '"kind":"fault-unfelt","id":"'$id'"'; done
@@ -101,7 +101,7 @@ timeline:
   - {id: cpu, when: {step: 5}, fault: node-cpu, with: {percent: 100000}, on: n0}
   - {id: pids, when: {step: 6}, fault: node-pids, with: {more: 1000}, on: n0}
   - {id: memory, when: {step: 7}, fault: node-memory, with: {more: 100000}, on: n0}
-limits: {total: 60s}
+limits: {total: 240s}
 END
 if [ "$(id -u)" = 0 ]; then # without control groups limits are lowered, or there is no such limit
     runs 'more than a node wants' 2 "$dir/job.yaml"

@@ -25,7 +25,7 @@ job() { # job ENTRY...: 2 nodes that train for a while
     printf 'cluster: {nodes: 2}\njob:\n  nnodes: 2\n  rdzv_conf: %s\n  run: [ranktrain, --steps=300, --compute-ms=10]\ntimeline:\n' \
         "$patient_map" >"$dir/job.yaml"
     printf '  - {%s}\n' "$@" >>"$dir/job.yaml"
-    echo 'limits: {total: 60s}' >>"$dir/job.yaml"
+    echo 'limits: {total: 240s}' >>"$dir/job.yaml"
 }
 # Whoever does not answer cannot be read, nor has anything taken away; and who is cut off has no answer to lose.
 job 'id: still, when: {step: 20}, fault: store-freeze, on: store' \

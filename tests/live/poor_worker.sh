@@ -73,7 +73,7 @@ entry() { # entry RANK FAULT [WITH]
     entry 4 kill
     echo '  - {id: agent, when: {after: first}, fault: agent-signal, with: {signal: SIGWINCH}, on: n0}'
     echo "  - {id: last, when: {after: first, plus: 200ms}, fault: worker-signal, with: {signal: SIGCONT}, on: rank 0}"
-    echo 'limits: {total: 60s}'
+    echo 'limits: {total: 240s}'
 } >"$dir/job.yaml"
 runs 'workers on which it has no effect' 2 "$dir/job.yaml"
 for why in 'ignores no signal that it did not ignore before' 'its limits are what they were' 'not every thread of it was seen to stand still' \

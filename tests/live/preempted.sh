@@ -63,7 +63,7 @@ timeline:
   - {id: gcp,   when: {event: other}, fault: node-preempt, with: {cloud: gcp, grace: 1s}, on: n1}
   - {id: azure, when: {after: gcp, round: 2, event: other}, fault: node-preempt, with: {cloud: azure, grace: 1s}, on: n2}
   - {id: aws,   when: {after: azure, round: 3, event: other}, fault: node-preempt, with: {cloud: aws, grace: 1s}, on: n3}
-limits: {total: 80s}
+limits: {total: 240s}
 EOF
 runs 'three clouds' 0 "$dir/taken.yaml"
 for node in n0 n1 n2 n3; do

@@ -10,7 +10,7 @@ cluster: {nodes: 2}
 job:
   nnodes: "2:2"
   rdzv_conf: $patient_map
-  run: [ranktrain, --steps=80, --compute-ms=30, --checkpoint-every=10, "--checkpoint-dir={shared}/ckpt"]
+  run: [ranktrain, --steps=160, --compute-ms=30, --checkpoint-every=10, "--checkpoint-dir={shared}/ckpt"]
 probe:
   name: {cmd: [hostname], on: n1, every: 50ms, tolerance: /^n1$/}
   many: {cmd: [sh, -c, "ls {shared}/ckpt | wc -l"], every: 50ms, tolerance: ">= 0"}
@@ -31,7 +31,7 @@ run() { # CODE PATTERN ARGUMENT...
     local code=$1 pattern=$2
     shift 2
     rm -rf "$TMPDIR/runs"
-    timeout 100 "$BIN/rankquake" run "$TMPDIR/p.yaml" --out "$TMPDIR/runs" "$@" >"$TMPDIR/said" 2>&1 </dev/null
+    timeout 300 "$BIN/rankquake" run "$TMPDIR/p.yaml" --out "$TMPDIR/runs" "$@" >"$TMPDIR/said" 2>&1 </dev/null
     local rc=$?
     [ $rc = 4 ] && { tail -n 1 "$TMPDIR/said"; exit 77; }
     [ $rc = "$code" ] && grep -Eq -e "$pattern" "$TMPDIR/said" && return

@@ -112,7 +112,7 @@ mkfifo said.fifo
     >said.fifo 2>&1 &
 harness=$!
 exec 7<said.fifo
-while IFS= read -r -t 60 -u 7 line; do
+while IFS= read -r -t 180 -u 7 line; do
     [[ $line =~ 'round 1' ]] && break
 done
 kill -KILL $harness

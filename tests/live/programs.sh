@@ -14,7 +14,7 @@ fail() {
 expect() { # expect CODE TEXT OPTION-OR-PROGRAM...
     local code=$1 text=$2
     shift 2
-    timeout 60 "$run" "$@" >out 2>said </dev/null
+    timeout 300 "$run" "$@" >out 2>said </dev/null
     local rc=$?
     [ $rc = "$code" ] || fail "$*: exit $rc, not $code"
     grep -qF -- "$text" said || fail "$*: did not say: $text"
@@ -38,16 +38,16 @@ expect 1 'exited with code 3; max_restarts 2 is used up' --max-restarts 2 sh -c 
 [ "$(wc -l <starts)" = 3 ] || fail "it was started $(wc -l <starts) times"
 
 # One that forks away is done when it ends; what it left behind is ended too.
-timeout 60 "$run" sh -c 'setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! >daemon' >said 2>&1 ||
+timeout 300 "$run" sh -c 'setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! >daemon' >said 2>&1 ||
     fail 'one that forks away'
 gone "$(cat daemon)" 'what forked away'
 
 # One that closes its output.
-timeout 60 "$run" --tee 3 --log-dir logs sh -c 'echo said; exec >&- 2>&-; exit 0' >out 2>said || fail 'closed output'
+timeout 300 "$run" --tee 3 --log-dir logs sh -c 'echo said; exec >&- 2>&-; exit 0' >out 2>said || fail 'closed output'
 grep -q 'said' out || fail 'what was said before the output was closed is lost'
 
 # What was closed when rankrun was started is empty for its workers, and none of its own files.
-timeout 60 "$run" sh -c 'readlink /proc/self/fd/0 /proc/self/fd/2 >seen' <&- >&- 2>&- || fail 'closed streams'
+timeout 300 "$run" sh -c 'readlink /proc/self/fd/0 /proc/self/fd/2 >seen' <&- >&- 2>&- || fail 'closed streams'
 [ "$(paste -sd' ' seen)" = '/dev/null /dev/null' ] || fail "closed streams: workers have $(cat seen)"
 
 # One that ignores SIGTERM, and its children: killed after the grace.
@@ -73,7 +73,7 @@ yes "$line" | head -n "$1"
 agent=$(sed -n 's/^PPid:\t//p' "/proc/$PPID/status")
 sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$PPID/status" "/proc/$agent/status" >memory
 END
-timeout 60 "$run" --tee 1 --log-dir logs bash flood 100000 2>said | wc -lc >counted
+timeout 300 "$run" --tee 1 --log-dir logs bash flood 100000 2>said | wc -lc >counted
 read -r lines bytes <counted
 [ "$lines" = 100000 ] || fail "of 100000 lines $lines were shown"
 [ "$bytes" = 101100000 ] || fail "$bytes bytes were shown" # 1011 a line, with "[default0]:" and its end
@@ -87,7 +87,7 @@ rm -rf logs
 # Onto a console that takes nothing: the worker does not wait for it, and what it said is shown when it takes again.
 mkfifo console
 exec 7<>console
-timeout 60 "$run" --tee 1 --log-dir logs bash -c 'bash flood 20000; echo done >up' 7<&- >console 2>said &
+timeout 300 "$run" --tee 1 --log-dir logs bash -c 'bash flood 20000; echo done >up' 7<&- >console 2>said &
 agent=$!
 read -r _ <up
 exec 8<console 7<&-
@@ -99,7 +99,7 @@ wait $!
 rm -rf logs out
 
 # Onto a file that may not grow, by the limit of a batch system: what the agent itself has to say ends it no more.
-(ulimit -f 100 && exec timeout 60 "$run" --tee 1 --log-dir logs bash -c 'bash flood 4000; exit 3' >out 2>&1)
+(ulimit -f 100 && exec timeout 300 "$run" --tee 1 --log-dir logs bash -c 'bash flood 4000; exit 3' >out 2>&1)
 rc=$?
 [ $rc = 1 ] || fail "a console that may not grow: exit $rc, wanted 1"
 rm -rf logs out
@@ -109,11 +109,11 @@ if unshare -Urm true 2>/dev/null; then
     mkdir full
     RUN=$run unshare -Urm bash -c '
         mount -t tmpfs -o size=64k none full && : >out || exit 9
-        timeout 60 "$RUN" --log-dir full --redirects 3 sh -c "head -c 1000000 /dev/zero || exit 5" >>out 2>&1
+        timeout 300 "$RUN" --log-dir full --redirects 3 sh -c "head -c 1000000 /dev/zero || exit 5" >>out 2>&1
         [ $? = 1 ] || exit 1
         rm -rf full/*
         mount -o remount,ro full
-        timeout 60 "$RUN" --log-dir full --redirects 3 touch started >>out 2>&1
+        timeout 300 "$RUN" --log-dir full --redirects 3 touch started >>out 2>&1
         [ $? = 64 ] || exit 2
         exit 0' 2>said
     rc=$?

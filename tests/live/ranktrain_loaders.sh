@@ -17,7 +17,7 @@ loaders_of() { # the children of a process that are loaders
 # 1000 images in steps of 96: 21 steps, of which the last begins a third epoch. One rank, and two that read by loaders.
 train >said || fail 'without loaders'
 grep -q '^world 1, round 0, 21 steps' said || fail 'not 21 steps'
-timeout 100 rankrun --standalone --nproc_per_node=2 ranktrain --samples=1000 --epochs=2 --log-every=0 --loaders=2 >two 2>&1
+timeout 300 rankrun --standalone --nproc_per_node=2 ranktrain --samples=1000 --epochs=2 --log-every=0 --loaders=2 >two 2>&1
 cat two >>said
 [ "$(grep '^model' said | sort | uniq -c | awk '{print $1}')" = 2 ] || fail 'another model'
 train --drop-last --steps=1 >said && ranktrain --samples=1000 --epochs=2 --drop-last --log-every=0 --steps=0 >>said 2>&1
@@ -40,7 +40,7 @@ rm pictures/train/class1/000[67].* pictures/train/class0/0009.png
 # Each rank has a part of the data: who has another than it is due is told so.
 for k in 0 1; do ranktrain prepare --dataset=folder --from=pictures --split=$k/2 --to=part$k >said 2>&1 || fail "part $k"; done
 parts() { # parts WHOSE: by hand, 117 images in parts of 59 and 58, two epochs
-    timeout 60 rankrun --standalone --nproc_per_node=2 sh -c "exec ranktrain --mode=manual --network=resnet18 --width=2 --batch-size=24 \
+    timeout 300 rankrun --standalone --nproc_per_node=2 sh -c "exec ranktrain --mode=manual --network=resnet18 --width=2 --batch-size=24 \
         --epochs=2 --log-every=0 --data-dir=part\$(($1))" >said 2>&1
 }
 parts RANK || fail 'parts'

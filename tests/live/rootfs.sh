@@ -86,7 +86,7 @@ for turn in $turns; do
         [ $MINE = no ] || chown -Rh "$user:$user" "$tree"
     fi
     (cd "$dir/desk" && HOME=/home/nobody MINE=$MINE XDG_CACHE_HOME=$dir/desk/cache-$user as_user "$user" \
-        timeout 60 "$rq" run s.yaml --out "out-$user" --keep) >"$dir/said" 2>&1 </dev/null
+        timeout 300 "$rq" run s.yaml --out "out-$user" --keep) >"$dir/said" 2>&1 </dev/null
     rc=$?
     if [ $rc = 4 ]; then
         tail -n 1 "$dir/said"
@@ -109,7 +109,7 @@ cmp -s "$dir/before" "$dir/after" || fail "the tree was changed: $(diff "$dir/be
 refused() { # refused TEXT OPTION...
     local text=$1
     shift
-    (cd "$dir/desk" && timeout 20 "$rq" run s.yaml --out "$dir/out" "$@") >"$dir/said" 2>&1 </dev/null
+    (cd "$dir/desk" && timeout 300 "$rq" run s.yaml --out "$dir/out" "$@") >"$dir/said" 2>&1 </dev/null
     local rc=$?
     [ $rc = 64 ] || fail "$*: exit $rc, wanted 64"
     grep -qF -- "$text" "$dir/said" || fail "$*: it did not say: $text"

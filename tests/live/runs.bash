@@ -15,7 +15,7 @@ fail() {
 runs() { # runs WHAT CODE FILE [ARGUMENT...]
     local what=$1 code=$2 rc run
     rm -rf "$dir/out"
-    timeout 60 ${as[@]+"${as[@]}"} "$BIN/rankquake" run "$3" --out "$dir/out" "${@:4}" >"$dir/said" 2>&1 </dev/null
+    timeout 300 ${as[@]+"${as[@]}"} "$BIN/rankquake" run "$3" --out "$dir/out" "${@:4}" >"$dir/said" 2>&1 </dev/null
     rc=$?
     [ $rc = 4 ] && { tail -n 1 "$dir/said"; exit 77; }
     for run in "$dir"/out/*/; do rows_note "$run" $rc; done

@@ -38,7 +38,7 @@ said_by() {
     coproc outsider { exec "${prefix[@]}" "$dir/spawn_escape" outsider; }
     local pid hold=${outsider[1]} there=$outsider_PID
     read -r -u "${outsider[0]}" pid || fail "no process outside: ${prefix[*]}"
-    (cd $settings && TMPDIR=$dir timeout 60 "${prefix[@]}" "$dir/rankrun" "$@" --no-python \
+    (cd $settings && TMPDIR=$dir timeout 300 "${prefix[@]}" "$dir/rankrun" "$@" --no-python \
         "${attempt[@]}" "$dir/spawn_escape" "$pid" "$dir") >"$dir/said" 2>&1 </dev/null || fail "$* ended with $?: $(cat "$dir/said")"
     exec {hold}>&-
     wait "$there" 2>/dev/null
@@ -86,7 +86,7 @@ attempt=()
 
 # Agent, guard and worker, as everybody may read of them: filtered, and with no power but that over files.
 # shellcheck disable=SC2016 # the worker's words
-said=$(timeout 30 "$dir/rankrun" --sandbox --no-python sh -c 'agent=$(sed -n "s/^PPid:\t*//p" "/proc/$PPID/status")
+said=$(timeout 300 "$dir/rankrun" --sandbox --no-python sh -c 'agent=$(sed -n "s/^PPid:\t*//p" "/proc/$PPID/status")
     for pid in $agent $PPID self; do sed -nE "s/^(CapPrm|CapBnd|NoNewPrivs|Seccomp):\t*/\1 /p" "/proc/$pid/status"; done' 2>&1)
 for word in 'NoNewPrivs 1' 'Seccomp 2'; do
     [ "$(grep -cx "$word" <<<"$said")" = 3 ] || fail "agent, guard and worker: not three times $word: $said"
@@ -113,13 +113,13 @@ fi
 
 for who in "${ordinary[*]}" ''; do
     # shellcheck disable=SC2086 # words
-    outside=$(cd "$dir" && timeout 30 $who ./ranktrain --steps=5 2>&1 | tail -n 1)
+    outside=$(cd "$dir" && timeout 300 $who ./ranktrain --steps=5 2>&1 | tail -n 1)
     # shellcheck disable=SC2086
-    inside=$(cd "$dir" && TMPDIR=$dir timeout 30 $who ./rankrun --sandbox --nproc-per-node 2 ./ranktrain --steps=5 2>"$dir/err" | tail -n 1)
+    inside=$(cd "$dir" && TMPDIR=$dir timeout 300 $who ./rankrun --sandbox --nproc-per-node 2 ./ranktrain --steps=5 2>"$dir/err" | tail -n 1)
     [ -n "$inside" ] && [ "$inside" = "$outside" ] ||
         fail "ranktrain: \"$inside\", without \"$outside\": $(cat "$dir/err")"
 done
-said=$(timeout 30 "$dir/rankrun" --sandbox --no-python chroot / true 2>&1)
+said=$(timeout 300 "$dir/rankrun" --sandbox --no-python chroot / true 2>&1)
 [ $? = 1 ] && grep -q 'Operation not permitted' <<<"$said" || fail "chroot: $said"
 
 # Data loaders: processes made each way, shared memory, a pool.
@@ -142,7 +142,7 @@ if __name__ == "__main__":
     print("loaded", flush=True)
 PY
 if python3 -c 'from multiprocessing import shared_memory' 2>/dev/null; then
-    said=$(cd "$dir" && timeout 60 ./rankrun --sandbox --nproc-per-node 2 loaders.py 2>&1)
+    said=$(cd "$dir" && timeout 300 ./rankrun --sandbox --nproc-per-node 2 loaders.py 2>&1)
     [ "$(grep -c '^loaded$' <<<"$said")" = 2 ] || fail "Python: $said"
 fi
 exit $bad

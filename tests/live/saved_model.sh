@@ -27,7 +27,7 @@ job:
   run: [bash, $dir/job.sh, $1, $2, $3, "{shared}/ckpt", "{out}"]
   checkpoint: {dir: "{shared}/ckpt"}
 observe: {step: '^step ([0-9]+)', done: '^model ([0-9a-f]+)'}
-limits: {total: 60s}
+limits: {total: 240s}
 END_OF_SCENARIO
 }
 

@@ -10,7 +10,7 @@ fail() {
 says() { # says CODE PATTERN WHAT COMMAND...
     local code=$1 pattern=$2 what=$3 rc
     shift 3
-    timeout 60 "$@" >"$dir/said" 2>&1 </dev/null
+    timeout 300 "$@" >"$dir/said" 2>&1 </dev/null
     rc=$?
     [ $rc = "$code" ] || fail "$what: exit $rc, wanted $code"
     grep -qE -- "$pattern" "$dir/said" || fail "$what: did not say $pattern"

@@ -27,7 +27,7 @@ timeline:
   - {id: even,   when: {after: tailed, step: 25}, heal: uneven}
   - {id: clear,  when: {after: tailed, step: 25}, heal: fading}
   - {id: quick,  when: {after: tailed, step: 25}, heal: tailed}
-limits: {total: 60s}
+limits: {total: 240s}
 EOF
 runs 'uneven' 0 "$dir/uneven.yaml"
 for id in uneven fading tailed; do recorded "$id" '"source":"wire","kind":"fault-evidence","id":"'$id'"'; done
@@ -39,7 +39,7 @@ job:
   run: [ranktrain, --steps=30, --compute-ms=10, --collective-timeout=30]
 timeline:
   - {id: cut, when: {step: 5}, fault: net-partition, with: {shape: majority, planes: data}, for: 300ms}
-limits: {total: 60s}
+limits: {total: 240s}
 EOF
 runs 'processes' 0 "$dir/processes.yaml" --isolation processes
 recorded 'processes' '"source":"kernel","kind":"fault-evidence","id":"cut"'

@@ -20,7 +20,7 @@ fail() {
 refused() { # refused PATTERN ARG...
     local pattern=$1
     shift
-    timeout 60 "$rq" shrink "$@" >said 2>&1
+    timeout 300 "$rq" shrink "$@" >said 2>&1
     local rc=$?
     [ $rc = 64 ] || fail "shrink $*: exit $rc, not 64"
     grep -qE -- "$pattern" said || fail "shrink $* does not say $pattern"
@@ -53,7 +53,7 @@ timeline:
   - {id: deadly, when: {step: 7}, fault: worker-kill, on: rank 0}
 expect: {restarts: 2}
 END
-timeout 60 "$rq" run two.yaml --seed 7 --out out >said 2>&1
+timeout 300 "$rq" run two.yaml --seed 7 --out out >said 2>&1
 rc=$?
 [ $rc != 4 ] || { tail -n 1 said; exit 77; }
 [ $rc = 1 ] || { fail "the job was to fail: exit $rc"; exit 1; }
@@ -71,7 +71,7 @@ refused 'stops before the job has ended' cut
 { cat "$run/scenario.yaml"; echo 'surprise: 1'; } >cut/scenario.yaml
 refused 'surprise' cut
 
-timeout 100 "$rq" shrink "$run" >said 2>&1
+timeout 300 "$rq" shrink "$run" >said 2>&1
 rc=$?
 [ $rc = 0 ] || fail "shrink: exit $rc"
 grep -qE '1  as recorded +[0-9.]+ s  fails the same' said || fail 'the run as recorded is not told'

@@ -16,7 +16,7 @@ mkfifo said up end
 exec 3<>said 4<>up
 await() { # await WHAT: a line on the agent's stderr or from a worker
     local line fd=$1
-    while read -r -t 30 -u "$fd" line; do
+    while read -r -t 180 -u "$fd" line; do
         echo "$line" >>heard
         [[ $line == *"$2"* ]] && return 0
     done
@@ -59,12 +59,12 @@ watch() { # watch RUN: what its keys become from now on, by the store's own prot
     exec 8<>"/dev/tcp/127.0.0.1/${endpoint##*:}"
     printf 'POST /v3/watch HTTP/1.1\r\nHost: store\r\nContent-Length: %d\r\n\r\n%s' ${#range} "$range" >&8
     until [[ $line == *'"created":true'* ]]; do
-        read -r -t 30 -u 8 line || return
+        read -r -t 180 -u 8 line || return
     done
 }
 await_key() { # await_key PART
     local line key
-    while read -r -t 30 -u 8 line; do
+    while read -r -t 180 -u 8 line; do
         for key in $(grep -o '"key":"[^"]*"' <<<"$line" | cut -d'"' -f4); do
             [[ $(base64 -d <<<"$key") == *"$1"* ]] && return
         done
@@ -74,7 +74,7 @@ await_key() { # await_key PART
 exec 5< <(exec "$run" store --host=127.0.0.1 --port=0)
 store=$!
 trap 'kill $store 2>/dev/null' EXIT
-read -r -t 20 -u 5 line
+read -r -t 180 -u 5 line
 endpoint=127.0.0.1:${line##*:}
 
 numbers='TERM 15

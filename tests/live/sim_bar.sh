@@ -27,10 +27,10 @@ ended_well() { # ended_well WHERE RC: of one that was interrupted, whose words a
 coproc plain { exec "$rq" sim --seeds 1:2000000000 --jobs 2 --out "$dir/found" 2>&1; }
 pid=$plain_PID
 exec {said}<&"${plain[0]}"
-read -r -t 60 -u "$said" line || fail 'it says nothing'
+read -r -t 180 -u "$said" line || fail 'it says nothing'
 [[ $line == 'sim, seeds 1:2000000000, '* ]] || fail "the seeds do not stand first: $line"
 kill -INT "$pid"
-timeout 60 cat <&"$said" >"$dir/plain"
+timeout 300 cat <&"$said" >"$dir/plain"
 wait "$pid"
 ended_well plain $?
 ! grep -q $'\r' "$dir/plain" || fail 'a bar is drawn where there is no terminal'
@@ -47,11 +47,11 @@ pid=$bar_PID
 exec {said}<&"${bar[0]}" {typed}>&"${bar[1]}"
 drawn=
 until [[ $drawn == *' an hour  marks '*' violations 0'* ]]; do
-    read -r -t 60 -d $'\r' -u "$said" drawn || break
+    read -r -t 180 -d $'\r' -u "$said" drawn || break
 done
 [[ $drawn == *" violations 0" ]] || fail "no bar is drawn: $drawn"
 printf '\003' >&"$typed"
-timeout 60 cat <&"$said" | tr -d '\r' >"$dir/bar"
+timeout 300 cat <&"$said" | tr -d '\r' >"$dir/bar"
 wait "$pid"
 ended_well bar $?
 exit $failed

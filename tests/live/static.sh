@@ -26,7 +26,7 @@ END
 node() { # node RANK COMMAND...
     local rank=$1
     shift
-    timeout 30 "$run" --nnodes 2 --node-rank "$rank" --master-addr localhost --master-port "$port" \
+    timeout 300 "$run" --nnodes 2 --node-rank "$rank" --master-addr localhost --master-port "$port" \
         --nproc-per-node $((rank + 1)) --max-restarts 1 "$@"
 }
 cat >"$TMPDIR/worker.sh" <<'END'

@@ -31,7 +31,7 @@ job() { # job BACKEND PORT: two agents, two workers each, in their second round
             bash "$TMPDIR/worker.sh" 2>"$TMPDIR/err.$node" &
         agents+=($!)
     done
-    read -r -t 60 -u 5 _ ||
+    read -r -t 180 -u 5 _ ||
         fail "$1: the second round did not start: $(cat "$TMPDIR"/err.*)"
 }
 end_job() {
@@ -47,7 +47,7 @@ status() {
 scrape() { # scrape PORT: what Prometheus is given of the job and its store
     exec 7<>"/dev/tcp/127.0.0.1/$1"
     printf 'GET /metrics HTTP/1.0\r\n\r\n' >&7
-    said=$(timeout 30 cat <&7)
+    said=$(timeout 300 cat <&7)
     exec 7>&-
     has "$said" '^Content-Type: text/plain; version=0.0.4'
     has "$said" '^rankrun_job_round\{run_id="a job"\} 2$'
@@ -95,7 +95,7 @@ END
 [ "$(status embedded "$port" >/dev/null; echo $?)" = 69 ] || fail 'no store is not 69'
 [ "$("$run" status 2>/dev/null; echo $?)" = 64 ] || fail 'no endpoint is not 64'
 exec 3< <(exec "$run" store --host 127.0.0.1 --port "$port")
-read -r -t 30 -u 3 line || fail 'the store did not start'
+read -r -t 180 -u 3 line || fail 'the store did not start'
 check embedded "$port"
 if ! command -v etcd >/dev/null; then
     echo 'no etcd on this host: the embedded store alone was tried'

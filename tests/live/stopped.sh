@@ -49,14 +49,14 @@ stop_at() ( # stop_at N alone|all MOMENT
     "$BIN/rankquake" run --isolation namespaces "${scenario-$TMPDIR/s.yaml}" --out "$out" >"$TMPDIR/said.$n" 2>&1 &
     harness=$!
     exec 7<"$TMPDIR/said.$n"
-    while IFS= read -r -t 60 -u 7 line; do
+    while IFS= read -r -t 180 -u 7 line; do
         echo "$line" >>"$log"
         [[ $line =~ ^stopped,\ seed ]] && break
     done
     tail -n +1 -f --pid=$harness "$out"/*/history.jsonl >"$TMPDIR/seen.$n" 2>/dev/null &
     watcher=$!
     exec 8<"$TMPDIR/seen.$n"
-    timeout 60 grep -qE -m 1 -- "$2" <&8
+    timeout 300 grep -qE -m 1 -- "$2" <&8
     stopped=$harness
     kill -STOP $harness 2>/dev/null # first, for the others are not found at once
     [ "$1" = alone ] || stopped=$(all_of $harness)

@@ -42,7 +42,7 @@ member() { # member N: starts it, anew with what it had
 await() { # await WORD COUNT: sets last, the member that said it last
     local word n=0
     while ((n < $2)); do
-        read -r -t 60 -u 5 word last || fail "no $1 within 60 s"
+        read -r -t 180 -u 5 word last || fail "no $1 within 60 s"
         [ "$word" = "$1" ] && ((n += 1))
         [ "$word" = leader ] && leader=$last
     done
@@ -66,7 +66,7 @@ agent() { # agent N MEMBER...: knows the members in this order
 await_round() { # await_round RESTARTS: both workers have started in one round; sets round, pids[rank]
     local i r rank world restarts pid
     for i in 1 2; do
-        read -r -t 60 -u 3 r rank world restarts pid || fail 'a worker did not start'
+        read -r -t 180 -u 3 r rank world restarts pid || fail 'a worker did not start'
         [ "$world $restarts" = "2 $1" ] || fail "round $r: world size $world, $restarts restarts; not 2, $1"
         [ $i = 1 ] || [ "$round" = "$r" ] || fail "rounds $round and $r mixed"
         round=$r pids[rank]=$pid

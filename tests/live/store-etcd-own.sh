@@ -18,7 +18,7 @@ finish() {
     wait
 }
 trap finish EXIT
-run() { timeout 60 "$BIN/rankrun" --standalone --rdzv-backend "$@" >said 2>&1; }
+run() { timeout 300 "$BIN/rankrun" --standalone --rdzv-backend "$@" >said 2>&1; }
 refused() { # refused CODE SENTENCE
     local rc=$?
     [ $rc = "$1" ] || fail "exit code $rc, not $1"
@@ -84,12 +84,12 @@ begin() { # begin BACKEND: sets agent, keeper, etcd, worker
     "$BIN/rankrun" --standalone --rdzv-backend "$1" --rdzv-conf $patient --max-restarts 1 --no-python \
         bash -c 'echo "$BASHPID" >events && read -r _ <events.never' 2>said &
     agent=$!
-    read -r -t 60 -u 3 worker || fail 'no worker was started'
+    read -r -t 180 -u 3 worker || fail 'no worker was started'
     child_of $agent rankrun-etcd && keeper=$found
     child_of "$keeper" etcd && etcd=$found
 }
 gone() { # gone WHAT: all of them, and the folder
-    for pid in $worker $etcd $keeper; do timeout 60 tail -s 0.02 --pid="$pid" -f /dev/null || fail "$1: $pid lives on"; done
+    for pid in $worker $etcd $keeper; do timeout 300 tail -s 0.02 --pid="$pid" -f /dev/null || fail "$1: $pid lives on"; done
     [ -z "$(ls tmp)" ] || fail "$1: left behind: $(ls tmp)"
 }
 ends() { # ends CODE WHAT
@@ -119,7 +119,7 @@ grep -q "this job's own, has ended: " said || fail 'the end of etcd is not told'
 # What is killed when the guard dies, which costs a restart, is not etcd.
 begin etcd-v3
 child_of $agent rankrun-guard && kill -KILL "$found"
-read -r -t 60 -u 3 worker || fail 'no worker was started after the guard was killed'
+read -r -t 180 -u 3 worker || fail 'no worker was started after the guard was killed'
 kill -0 "$etcd" || fail 'etcd was killed when the guard died'
 kill -TERM $agent
 ends 143 'the guard was killed'

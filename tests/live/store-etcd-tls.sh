@@ -38,12 +38,12 @@ control auth enable
 echo 's3cret,4' >password
 echo 'no' >wrong
 run() { # run CONF PROGRAM...
-    RANKRUN_STORE_PASSWORD=${password-} timeout 30 "$BIN/rankrun" --nnodes 1:1 --rdzv-backend etcd-v3 \
+    RANKRUN_STORE_PASSWORD=${password-} timeout 300 "$BIN/rankrun" --nnodes 1:1 --rdzv-backend etcd-v3 \
         --rdzv-endpoint "127.0.0.1:$port" --rdzv-id "${id-$RANDOM$RANDOM}" --rdzv-conf "join_timeout=30s,$1" --no-python \
         "${@:2}" >said 2>&1
 }
 legacy() { # legacy CONF: torchelastic's own protocol, over the v2 API of the same etcd
-    timeout 30 "$BIN/rankrun" --nnodes 1:1 --rdzv-backend etcd --rdzv-endpoint "127.0.0.1:$port" --rdzv-id "$RANDOM" \
+    timeout 300 "$BIN/rankrun" --nnodes 1:1 --rdzv-backend etcd --rdzv-endpoint "127.0.0.1:$port" --rdzv-id "$RANDOM" \
         --max-restarts 1 --rdzv-conf "last_call_timeout=0,$1" --no-python bash -c \
         '[ "$TORCHELASTIC_RESTART_COUNT" = 1 ] || exit 3' >said 2>&1
 }
@@ -65,7 +65,7 @@ password=s3cret,4 run "$tls,user=job" bash -c '[ -z "${RANKRUN_STORE_PASSWORD-}"
 
 # torchelastic's own protocol, over the v2 API, which knows certificates and no users.
 # shellcheck disable=SC2016 # the worker's
-timeout 60 "$BIN/rankrun" --nnodes 1:1 --max-restarts 1 --rdzv-backend etcd --rdzv-endpoint "127.0.0.1:$port" --rdzv-id v2 \
+timeout 300 "$BIN/rankrun" --nnodes 1:1 --max-restarts 1 --rdzv-backend etcd --rdzv-endpoint "127.0.0.1:$port" --rdzv-id v2 \
     --rdzv-conf "$tls" --no-python bash -c '[ "$TORCHELASTIC_RESTART_COUNT" = 1 ]' >said 2>&1 ||
     fail 'a job of the legacy protocol over TLS'
 
@@ -75,7 +75,7 @@ exec 4<>up 5<>down
 # shellcheck disable=SC2016 # the worker's
 run "$tls,user=job,password_file=password" bash -c 'echo "$$" >up && read -r _ <down' &
 job=$!
-read -r -t 30 -u 4 _ || fail 'the job did not start'
+read -r -t 180 -u 4 _ || fail 'the job did not start'
 mv said said.job
 for what in disable enable; do
     ETCDCTL_API=3 etcdctl --user root:root --endpoints "https://127.0.0.1:$port" --cacert ca.pem --cert client.pem \

@@ -18,7 +18,7 @@ make_certificate client 127.0.0.1
 
 export RANKRUN_STORE_TOKEN=s3cret
 exec 3< <(exec "$BIN/rankrun" store --host 127.0.0.1 --port 0 2>said.store)
-read -r -t 30 -u 3 line || fail 'the store did not start'
+read -r -t 180 -u 3 line || fail 'the store did not start'
 cat >front.py <<'PY'
 import asyncio, ssl, sys
 
@@ -52,10 +52,10 @@ async def main():
 asyncio.run(main())
 PY
 exec 4< <(exec python3 front.py "${line##*:}" 2>said.front)
-read -r -t 30 -u 4 port || fail 'what speaks TLS did not start'
+read -r -t 180 -u 4 port || fail 'what speaks TLS did not start'
 
 agent() { # agent N CONF PROGRAM...
-    timeout 60 "$BIN/rankrun" --nnodes 2 --max-restarts 1 --rdzv-endpoint "127.0.0.1:$port" --rdzv-id tls \
+    timeout 300 "$BIN/rankrun" --nnodes 2 --max-restarts 1 --rdzv-endpoint "127.0.0.1:$port" --rdzv-id tls \
         --local-addr "127.0.0.$1" --rdzv-conf "$patient,protocol=https,join_timeout=30,$2" --no-python "${@:3}" \
         >"said.$1" 2>&1
 }
@@ -66,7 +66,7 @@ agent 2 "$tls" "${worker[@]}" &
 first=$!
 agent 3 "$tls" "${worker[@]}" || fail 'a job through TLS'
 wait "$first" || fail 'the other agent of a job through TLS'
-timeout 60 "$BIN/rankrun" status --rdzv-endpoint "127.0.0.1:$port" --rdzv-id tls --rdzv-conf "protocol=https,$tls" \
+timeout 300 "$BIN/rankrun" status --rdzv-endpoint "127.0.0.1:$port" --rdzv-id tls --rdzv-conf "protocol=https,$tls" \
     >said.status 2>&1 || fail 'its status'
 
 refused() { # refused N SENTENCE

@@ -17,7 +17,7 @@ make_certificate server 127.0.0.1 10.83.0.1
 # Two nodes with a network of their own each, and a cable between them. They end with us.
 node() { # node VARIABLE COMMAND...: starts what holds one
     exec 3< <(exec "${@:2}" sh -c 'echo up; exec sleep 100')
-    read -r -t 30 -u 3 _ || return 1
+    read -r -t 180 -u 3 _ || return 1
     eval "$1=$!"
 }
 in_node() { nsenter --target "$1" --user --net --preserve-credentials "${@:2}"; }
@@ -33,7 +33,7 @@ make_nodes() {
 
 conf=join_timeout=30
 agent() { # agent N CONF PROGRAM...
-    timeout 60 "${on[@]}" "$BIN/rankrun" --nnodes 2 --max-restarts 1 --rdzv-endpoint "$host:$port" --rdzv-id tls \
+    timeout 300 "${on[@]}" "$BIN/rankrun" --nnodes 2 --max-restarts 1 --rdzv-endpoint "$host:$port" --rdzv-id tls \
         --local-addr "${host%.*}.$1" --rdzv-conf "$patient,$conf,$2" --no-python "${@:3}" >"said.$1" 2>&1
 }
 refused() { # refused RC N SENTENCE
@@ -63,7 +63,7 @@ grep -q 'round 2 (failure): world 2' said.1 || fail 'a killed worker leads to no
 serve() { # serve OPTION...: sets store and port
     exec 3< <(exec "$BIN/rankrun" store --port 0 "$@" 2>said.store)
     store=$!
-    read -r -t 30 -u 3 line || fail 'the store did not start'
+    read -r -t 180 -u 3 line || fail 'the store did not start'
     port=${line##*:}
 }
 serve --host 0.0.0.0 --cert server.pem --key server.key --client-ca ca.pem
@@ -72,10 +72,10 @@ agent 3 "protocol=https,$mine" "${worker[@]}" &
 first=$!
 agent 4 "protocol=https,$mine" "${worker[@]}" || fail 'a job with a store that wants certificates'
 wait "$first" || fail 'its other agent'
-status() { timeout 60 "$BIN/rankrun" status --rdzv-endpoint "127.0.0.1:$port" --rdzv-id tls "$@" >said.status 2>&1; }
+status() { timeout 300 "$BIN/rankrun" status --rdzv-endpoint "127.0.0.1:$port" --rdzv-id tls "$@" >said.status 2>&1; }
 status --rdzv-conf "protocol=https,$mine" || fail 'status by https'
 grep -q '^phase *closed: succeeded, round 2' said.status || fail 'status by https tells something else'
-printf 'GET /metrics HTTP/1.0\r\n\r\n' | timeout 60 openssl s_client -quiet -connect "127.0.0.1:$port" -CAfile ca.pem \
+printf 'GET /metrics HTTP/1.0\r\n\r\n' | timeout 300 openssl s_client -quiet -connect "127.0.0.1:$port" -CAfile ca.pem \
     -verify_return_error -cert server.pem -key server.key >said.metrics 2>&1
 grep -q '^rankrun_job_round.* 2$' said.metrics || fail 'metrics by https'
 conf=join_timeout=500ms
@@ -99,7 +99,7 @@ refused 69 6 'or it has no TLS'
 grep -q 'a client that speaks TLS knocked at port' said.store || fail 'a plain store does not say that TLS was asked for'
 
 wrong() { # wrong SENTENCE OPTION...
-    timeout 60 "$BIN/rankrun" store --host 127.0.0.1 --port 0 "${@:2}" >said.wrong 2>&1
+    timeout 300 "$BIN/rankrun" store --host 127.0.0.1 --port 0 "${@:2}" >said.wrong 2>&1
     refused 64 wrong "TLS of the store: $1"
 }
 wrong 'none.pem: No such file' --cert none.pem --key server.key

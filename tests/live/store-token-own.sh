@@ -32,12 +32,16 @@ done
     curl -s -m 20 -o /dev/null -w 'range %{http_code}\n' -d '{"key":"AA==","range_end":"AA=="}' "http://$at/v3/kv/range"
     curl -s -m 20 -o /dev/null -w 'metrics %{http_code}\n' "http://$at/metrics"
     cd /proc
-    grep -alzE '^RANKRUN_STORE_TOKEN=.' [0-9]*/environ | sed 's/^/shown by /'
-    grep -alzE '^[0-9a-f]{32}$' [0-9]*/cmdline | sed 's/^/on the command line: /'
+    # Tests beside this one have tokens too: only who has its folder in the environment is of it.
+    ours=$(grep -alzF 'HERE' [0-9]*/environ | cut -d / -f 1)
+    for pid in $ours; do
+        grep -qazE '^RANKRUN_STORE_TOKEN=.' "$pid/environ" && echo "shown by $pid"
+        grep -qazE '^[0-9a-f]{32}$' "$pid/cmdline" && echo "on the command line: $pid"
+    done
 } >>"$1" 2>/dev/null
 exit 0
 E2
-chmod +x stranger
+sed -i "s|HERE|$PWD|" stranger && chmod +x stranger
 expect_shut() { # expect_shut FILE WHAT
     [ "$(grep -c '^range 401$' "$1")" -gt 0 ] && [ "$(grep -c '^metrics 401$' "$1")" -gt 0 ] ||
         fail "$2: the store answers strangers: $(cat "$1")"
@@ -45,15 +49,15 @@ expect_shut() { # expect_shut FILE WHAT
 }
 
 # ---- one command for many hosts ----
-timeout 60 "$BIN/rankrun" -H localhost,127.0.0.1 --rdzv-conf $patient --no-python ./stranger "$PWD/hosts" >said 2>&1 ||
+timeout 300 "$BIN/rankrun" -H localhost,127.0.0.1 --rdzv-conf $patient --no-python ./stranger "$PWD/hosts" >said 2>&1 ||
     fail "-H: $(cat said)"
 expect_shut hosts -H
-timeout 60 "$BIN/rankrun" -H localhost,127.0.0.1 --rdzv-backend static --master-port $((20000 + $$ % 10000)) \
+timeout 300 "$BIN/rankrun" -H localhost,127.0.0.1 --rdzv-backend static --master-port $((20000 + $$ % 10000)) \
     --rdzv-conf $patient --no-python ./stranger "$PWD/static" "127.0.0.1:$((20001 + $$ % 10000))" >said 2>&1 ||
     fail "-H, static: $(cat said)"
 expect_shut static '-H, static'
 # Who says one is taken at his word.
-RANKRUN_STORE_TOKEN=said timeout 60 "$BIN/rankrun" -H localhost,127.0.0.1 --rdzv-conf $patient --no-python true >said 2>&1 ||
+RANKRUN_STORE_TOKEN=said timeout 300 "$BIN/rankrun" -H localhost,127.0.0.1 --rdzv-conf $patient --no-python true >said 2>&1 ||
     fail "-H with a token: $(cat said)"
 
 # ---- the harness's clusters ----
@@ -89,7 +93,7 @@ munge() { munged --socket /run/munge/munge.socket.2 --key-file /run/munge/key --
 munge || exit 1 # it answers when this returns
 trap 'munge --stop' EXIT
 agent() { # agent N COMMAND...
-    SLURM_JOB_ID=7 timeout 60 "$run" --nnodes 2 --rdzv-endpoint "127.0.0.1:$port" --rdzv-id slurm --local-addr "127.0.0.$1" \
+    SLURM_JOB_ID=7 timeout 300 "$run" --nnodes 2 --rdzv-endpoint "127.0.0.1:$port" --rdzv-id slurm --local-addr "127.0.0.$1" \
         --rdzv-conf "$patient,join_timeout=30" --no-python "${@:2}" >"slurm.$1" 2>&1
 }
 agent 1 ./stranger "$PWD/slurm.seen" "127.0.0.1:$port" &
@@ -98,12 +102,12 @@ agent 2 ./stranger "$PWD/slurm.seen" "127.0.0.1:$port"
 second=$?
 wait $first && [ $second = 0 ] || exit 1
 # Another user is told the same credential, and cannot open it.
-exec 3< <(SLURM_JOB_ID=7 exec timeout 60 "$run" store --host 127.0.0.1 --port 0 2>slurm.store)
+exec 3< <(SLURM_JOB_ID=7 exec timeout 300 "$run" store --host 127.0.0.1 --port 0 2>slurm.store)
 store=$!
-read -r -t 30 -u 3 line || exit 1
+read -r -t 180 -u 3 line || exit 1
 port=${line##*:}
-SLURM_JOB_ID=7 timeout 60 "$run" status --rdzv-endpoint "127.0.0.1:$port" --rdzv-id slurm >slurm.ours 2>&1
-SLURM_JOB_ID=7 timeout 60 setpriv --reuid=65534 --regid=65534 --clear-groups "$run" status \
+SLURM_JOB_ID=7 timeout 300 "$run" status --rdzv-endpoint "127.0.0.1:$port" --rdzv-id slurm >slurm.ours 2>&1
+SLURM_JOB_ID=7 timeout 300 setpriv --reuid=65534 --regid=65534 --clear-groups "$run" status \
     --rdzv-endpoint "127.0.0.1:$port" --rdzv-id slurm >slurm.theirs 2>&1
 kill $store
 cat <&3 >/dev/null # until it is gone

@@ -21,7 +21,7 @@ trap finish EXIT
 serve() { # serve [OPTION...]: sets store and port
     exec 3< <(exec "$BIN/rankrun" store --port 0 "$@" 2>said.store)
     store=$!
-    read -r -t 30 -u 3 line || fail 'the store did not start'
+    read -r -t 180 -u 3 line || fail 'the store did not start'
     port=${line##*:}
 }
 end_store() {
@@ -30,7 +30,7 @@ end_store() {
     store=''
 }
 agent() { # agent N PROGRAM...
-    timeout 60 "$BIN/rankrun" --nnodes 2 --rdzv-endpoint "127.0.0.1:$port" --rdzv-id "$id" --local-addr "127.0.0.$1" \
+    timeout 300 "$BIN/rankrun" --nnodes 2 --rdzv-endpoint "127.0.0.1:$port" --rdzv-id "$id" --local-addr "127.0.0.$1" \
         --rdzv-conf "$patient,join_timeout=30${conf-}" --no-python "${@:2}" >"said.$1" 2>&1
 }
 
@@ -43,7 +43,7 @@ RANKRUN_STORE_TOKEN=s3cret-of-this-job agent 2 bash -c '[ -z "${RANKRUN_STORE_TO
 agents=($!)
 conf=,token_file=token agent 3 true || fail 'a token from a file'
 wait "${agents[0]}" || fail 'a token from the variable'
-status() { timeout 60 "$BIN/rankrun" status --rdzv-endpoint "127.0.0.1:$port" --rdzv-id good "$@" >said.status 2>&1; }
+status() { timeout 300 "$BIN/rankrun" status --rdzv-endpoint "127.0.0.1:$port" --rdzv-id good "$@" >said.status 2>&1; }
 status --rdzv-conf token_file=token || fail 'the status of a job'
 refused() { # refused FILE SENTENCE
     local rc=$?

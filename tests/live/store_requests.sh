@@ -41,7 +41,7 @@ job:
 timeline:
   - {id: dark, when: {$2}, $3}
 expect: {world_sizes: [2, 1]}
-limits: {total: 60s}
+limits: {total: 240s}
 END
 }
 job third 'store: put, nth: 3' 'fault: node-poweroff, on: n0'

@@ -43,7 +43,7 @@ job() { # job CODE: of the first round
         "$patient_map" "$dir/job.sh" "$1"
     printf 'timeline:\n'
     entries
-    printf 'limits: {total: 60s}\n'
+    printf 'limits: {total: 240s}\n'
 }
 job 1 >"$dir/read.yaml"
 for isolation in namespaces processes; do
@@ -69,7 +69,7 @@ done
     echo '  - {id: linked, when: {log: /written/}, fault: file-truncate, with: {path: "{disk}/own/first"}, on: n0}'
     echo '  - {id: absent, when: {after: linked}, fault: file-flip, with: {path: "{shared}/no/*"}, on: n0}'
     echo '  - {id: last, when: {after: linked}, fault: file-flip, with: {path: "{shared}/ckpt/newest"}, on: n0}'
-    echo 'limits: {total: 60s}'
+    echo 'limits: {total: 240s}'
 } | sed 's/after: linked/log: \/written\//' >"$dir/refused.yaml"
 runs 'left alone' 2 "$dir/refused.yaml"
 recorded 'left alone' '"fault-failed","id":"linked".*own/first has a second name, which may lie elsewhere: it is left alone'

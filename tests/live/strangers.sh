@@ -77,7 +77,7 @@ unmarked() { # unmarked WHAT
 reads() { # reads CODES VERB...
     local codes=$1
     shift
-    timeout 20 "$rq" "$@" >"$dir/said" 2>&1 </dev/null
+    timeout 300 "$rq" "$@" >"$dir/said" 2>&1 </dev/null
     local rc=$?
     [[ $rc =~ ^($codes)$ ]] || fail "$*: exit $rc, not $codes"
     unmarked "$*"
@@ -130,7 +130,7 @@ rm -f "$MARKS"/*
 refused() { # refused TEXT VERB...
     local text=$1
     shift
-    timeout 20 "$rq" "$@" >"$dir/said" 2>&1 </dev/null
+    timeout 300 "$rq" "$@" >"$dir/said" 2>&1 </dev/null
     local rc=$?
     [ $rc = 64 ] || fail "$*: exit $rc, not 64"
     grep -qF -- "$text" "$dir/said" || fail "$*: did not say: $text"
@@ -169,7 +169,7 @@ cat "$good" | "$rq" judge /dev/stdin --scenario "$dir/run/scenario.yaml" >"$dir/
 
 if [ "$BUILD" = release ]; then
     little() { # little NAME: refused with so much memory as a scenario may take
-        (ulimit -v 150000 && exec timeout 60 "$rq" lint "$dir/$1.yaml") >"$dir/said" 2>&1
+        (ulimit -v 150000 && exec timeout 300 "$rq" lint "$dir/$1.yaml") >"$dir/said" 2>&1
         rc=$?
         [ $rc = 64 ] || fail "$1: exit $rc, not 64"
     }
@@ -238,7 +238,7 @@ scenario: closed
 cluster: {nodes: 2, isolation: processes}
 job: {nnodes: 2, writes: kept, needs: [torch], run: [./look.sh], env: {LD_PRELOAD: /nowhere.so, PYTHON_EXEC: $dir/pr/bin/python3}}
 END
-(cd "$dir/desk" && SECRET_TOKEN=1 timeout 60 "$rq" run --untrusted s.yaml --rootfs "$dir/root" --out "$dir/runs" --fresh) >"$dir/said" 2>&1
+(cd "$dir/desk" && SECRET_TOKEN=1 timeout 300 "$rq" run --untrusted s.yaml --rootfs "$dir/root" --out "$dir/runs" --fresh) >"$dir/said" 2>&1
 rc=$?
 if [ $rc = 4 ] && ! unshare -Urnpf true 2>/dev/null; then
     grep -q 'nodes cannot be made on this host' "$dir/said" || fail 'a host without namespaces is not named'

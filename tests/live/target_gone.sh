@@ -20,7 +20,7 @@ job:
   max_restarts: 3
   rdzv_conf: $watchful_map
   run: [ranktrain, --steps=40, --checkpoint-every=10, "--checkpoint-dir={shared}/ckpt"]
-limits: {total: 100s}
+limits: {total: 240s}
 timeline:
   - {id: off, when: {step: 15}, fault: node-poweroff, on: n2}
 END
@@ -47,7 +47,7 @@ said 'all that is gone' 'x-node-cpu[^|]*nothing that was alive when'
 # What is aimed at a store whose program has died finds nobody, or nobody answers.
 list=$("$BIN/rankquake" list faults --table | tr -d '`' | awk -F' *[|] *' '$4 == "the store" && $2 !~ /full/ { print $2 }')
 {
-    printf 'cluster: {nodes: 2}\njob:\n  rdzv_conf: %s\n  run: [ranktrain, --steps=40, --compute-ms=30]\nlimits: {total: 60s}\n' "$watchful_map"
+    printf 'cluster: {nodes: 2}\njob:\n  rdzv_conf: %s\n  run: [ranktrain, --steps=40, --compute-ms=30]\nlimits: {total: 240s}\n' "$watchful_map"
     printf 'timeline:\n  - {id: dead, when: {step: 5}, fault: store-kill, on: store}\n'
     for fault in $list; do echo "  - {id: x-$fault, when: {after: dead}, fault: $fault, on: store}"; done
 } >"$dir/down.yaml"

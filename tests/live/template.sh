@@ -13,7 +13,7 @@ bad=0
 run() { # run NAME WANTED-EXIT LAUNCHER [OPTION...]: what it said is left in said
     local rc
     echo "--- $1"
-    timeout 100 "$rq" run s.yaml --launcher "$3" --out out "${@:4}" >said 2>&1 </dev/null
+    timeout 300 "$rq" run s.yaml --launcher "$3" --out out "${@:4}" >said 2>&1 </dev/null
     rc=$?
     [ $rc = 4 ] && { tail -n 1 said; exit 77; }
     [ $rc = "$2" ] && return

@@ -43,7 +43,7 @@ observe:
   checkpoint-commit: '^Epoch ([0-9]+) . Training snapshot saved'
 timeline: [{id: kill, when: {step: 6}, fault: worker-kill, on: rank 0}]
 expect: {outcome: succeeded, lost_work: 3}
-limits: {total: 60s}
+limits: {total: 240s}
 END_OF_SCENARIO
 }
 

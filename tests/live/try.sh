@@ -17,7 +17,7 @@ said() { tr -s '\n ' '  ' <said; }
 expect() { # expect WHAT CODE TEXT COMMAND...
     local what=$1 code=$2 text=$3
     shift 3
-    timeout 120 "$@" >said 2>&1 </dev/null
+    timeout 300 "$@" >said 2>&1 </dev/null
     local rc=$?
     [ $rc = 4 ] && [ "$code" != 4 ] && { tail -n 1 said; exit 77; }
     [ $rc = "$code" ] || fail "$what: exit $rc, not $code"
@@ -118,9 +118,9 @@ said | grep -q 'unfinished' && fail 'a budget in which no fault can come: someth
 mkfifo "$TMPDIR/up"
 exec 3<>"$TMPDIR/up"
 # What a shell starts in the background has SIGINT ignored.
-timeout 60 env --default-signal=INT "$rq" try -- UP="$TMPDIR/up" sh -c 'echo up >"$UP"; sleep 1000' >said 2>&1 </dev/null &
+timeout 300 env --default-signal=INT "$rq" try -- UP="$TMPDIR/up" sh -c 'echo up >"$UP"; sleep 1000' >said 2>&1 </dev/null &
 tried=$!
-read -r -t 60 -u 3 _ || fail 'interrupted: its job has not begun'
+read -r -t 180 -u 3 _ || fail 'interrupted: its job has not begun'
 exec 3<&-
 kill -INT $tried
 wait $tried

@@ -28,11 +28,11 @@ run=(rankrun --nnodes=2 --nproc_per_node=2 --rdzv_id=data --rdzv_backend=embedde
 exec 5< <(exec rankrun store --host=127.0.0.1 --port=0)
 store=$!
 trap 'kill $server $store' EXIT
-read -r -t 20 -u 5 line
+read -r -t 180 -u 5 line
 agents=()
 for k in 1 2; do
     mkdir disk$k
-    timeout 60 "${run[@]}" --rdzv_endpoint="127.0.0.1:${line##*:}" --local_addr=127.0.0.$k sh -c \
+    timeout 300 "${run[@]}" --rdzv_endpoint="127.0.0.1:${line##*:}" --local_addr=127.0.0.$k sh -c \
         "ranktrain prepare --dataset=mnist --from=$url --to=disk$k/mnist --split=node --no-verify &&
          exec ranktrain --mode=manual --data-dir=disk$k/mnist ${small[*]}" >said.$k 2>&1 &
     agents+=($!)
@@ -48,9 +48,9 @@ grep -q 'is not the known file: its SHA-256' said || fail 'which sum is wrong'
 # imagenet_ddp on a directory: `... --dist-backend ddl --seed 1234 --dist-url env:// DIR`.
 ranktrain prepare --dataset=generated --as=folders --samples=192 --to=DIR >said 2>&1 || fail 'class folders'
 ddl=(--dist-backend ddl --seed 1234 --dist-url env:// --arch resnet18 --width=2 --batch-size=24 --epochs=1 --log-every=0)
-timeout 60 rankrun --accelerators 4 ranktrain "${ddl[@]}" DIR >said 2>&1 || fail "class folders: exit $?"
+timeout 300 rankrun --accelerators 4 ranktrain "${ddl[@]}" DIR >said 2>&1 || fail "class folders: exit $?"
 model=$(grep '^model ' said)
 grep -q '192 images of 3x32x32' said || fail 'which images'
-timeout 60 rankrun --accelerators 4 ranktrain "${ddl[@]}" --workers 2 DIR >said 2>&1 || fail "with loaders: exit $?"
+timeout 300 rankrun --accelerators 4 ranktrain "${ddl[@]}" --workers 2 DIR >said 2>&1 || fail "with loaders: exit $?"
 [ -n "$model" ] && grep -qxF "$model" said && grep -q 'decoded by 2 loaders of each rank' said || fail "with loaders: not $model"
 exit 0

@@ -12,7 +12,7 @@ PATH=$BIN:$PATH
 cd "$TMPDIR" || exit 1
 printf '127.0.0.1 localhost\n127.0.0.1 host1\n127.0.0.2 host2\n' >names && mount --bind names /etc/hosts || exit 77
 train() { # train OPTION...
-    timeout 100 rankrun --standalone "${workers[@]}" ranktrain --dist-backend=tcp --steps=3 --log-every=0 \
+    timeout 300 rankrun --standalone "${workers[@]}" ranktrain --dist-backend=tcp --steps=3 --log-every=0 \
         --dataset=generated "$@" 2>said | tail -n 1
 }
 hash_of() { grep -oE '[0-9a-f]{64}' <<<"$1"; }
@@ -34,7 +34,7 @@ seed=(--dist-backend ddl --seed 1234 --dist-url env://)
 more=(--dataset=generated --samples=96 --epochs=1 --log-every=0)
 last=''
 line() { # line WHAT WORKERS COMMAND...
-    timeout 60 "${@:3}" >out 2>said || { echo "$1: exit $?"; cat out said; exit 1; }
+    timeout 300 "${@:3}" >out 2>said || { echo "$1: exit $?"; cat out said; exit 1; }
     grep -q "world $2, " out said && hash=$(hash_of "$(cat out)") && [ "$hash" = "${last:=$hash}" ] ||
         { echo "$1: $hash, not $last"; cat out said; exit 1; }
 }

@@ -36,7 +36,7 @@ if [ -n "$endpoint" ]; then
 else
     backend=embedded
     exec 5< <(exec "$run" store --host=127.0.0.1 --port=0)
-    read -r -t 20 -u 5 line
+    read -r -t 180 -u 5 line
     endpoint=127.0.0.1:${line##*:}
 fi
 nodes=1
@@ -55,7 +55,7 @@ running() { # running PID
 group() { # group WORLD RESTARTS
     local round=0 r rank world g count master pid n=0 there=''
     while ((n < $1)); do
-        read -r -t 30 -u 3 r rank world g count master pid || fail "$job: $n of $1 workers started"
+        read -r -t 180 -u 3 r rank world g count master pid || fail "$job: $n of $1 workers started"
         all+=("$pid")
         [ "$world" = "$1" ] || continue
         ((r == round)) || { round=$r n=0 pids=() there=$master; }

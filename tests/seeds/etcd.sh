@@ -32,7 +32,7 @@ both() { # both WHAT EXPECTED COMMAND...: the same command on two nodes
     : >told
     : >trained
     for k in 1 2; do
-        timeout 60 "$@" bash script --arg1 2>>said &
+        timeout 300 "$@" bash script --arg1 2>>said &
         agents+=($!)
     done
     for k in 0 1; do wait "${agents[k]}" || fail "$what, a node: exit $?"; done

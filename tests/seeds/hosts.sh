@@ -66,7 +66,7 @@ LogLevel ERROR
 END
 for k in 1 2; do
     exec 4< <(exec 2>&1 && on host$k /usr/sbin/sshd -D -e -f "$TMPDIR/sshd_config")
-    while read -r -t 20 -u 4 line; do
+    while read -r -t 180 -u 4 line; do
         echo "$line" >>sshd.$k
         [[ $line == *'Server listening on 0.0.0.0'* ]] && break
     done || fail "sshd on host$k did not start"
@@ -76,7 +76,7 @@ for k in 1 2; do
     [ "$(ssh -F ssh_config host$k hostname 2>said)" = host$k ] || skip "ssh to a host of its own is refused here: $(tail -n 1 said)"
 done
 
-X='a b' timeout 40 "$BIN/rankrun" -H host1,host2 --accelerators 4 --ssh "ssh -F $TMPDIR/ssh_config" sh -c \
+X='a b' timeout 300 "$BIN/rankrun" -H host1,host2 --accelerators 4 --ssh "ssh -F $TMPDIR/ssh_config" sh -c \
     'echo "$RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE on $(hostname) with $X in $PWD" &&
      getent ahosts "$MASTER_ADDR" >/dev/null' >out 2>said || fail "exit $?"
 [ "$(wc -l <out)" = 8 ] || fail "eight workers: $(cat out)"
@@ -89,7 +89,7 @@ done
 # A real program by the line as it stands: eight ranks on two hosts, and the model of one process.
 BIN=$(cd "$BIN" && pwd)
 seed=(--dist-backend ddl --seed 1234 --dist-url env:// --dataset=generated --samples=96 --epochs=1 --log-every=0)
-timeout 40 "$BIN/rankrun" -H host1,host2 --accelerators 4 --ssh "ssh -F $TMPDIR/ssh_config" "$BIN/ranktrain" "${seed[@]}" >out 2>said ||
+timeout 300 "$BIN/rankrun" -H host1,host2 --accelerators 4 --ssh "ssh -F $TMPDIR/ssh_config" "$BIN/ranktrain" "${seed[@]}" >out 2>said ||
     fail "ranktrain on two hosts: exit $?"
 grep -q '^.host1. world 8, ' out && [ "$(sed -n 's/^.host1. \(model .*\)/\1/p' out)" = "$("$BIN/ranktrain" "${seed[@]}" 2>said | grep '^model ')" ] ||
     fail "ranktrain on two hosts: $(cat out)"
@@ -97,10 +97,10 @@ grep -q '^.host1. world 8, ' out && [ "$(sed -n 's/^.host1. \(model .*\)/\1/p' o
 # S1 1.8: MASTER_ADDR is the host's own name where each node gives it and all resolve it; ranks meet there.
 exec 6< <(exec "$BIN/rankrun" store --host=10.77.0.1 --port=0)
 store=$!
-read -r -t 20 -u 6 line
+read -r -t 180 -u 6 line
 agents=()
 for k in 1 2; do
-    on host$k sh -c 'cd "$3" && exec timeout 40 "$0" --nnodes=2 --rdzv_id=names --rdzv_backend=embedded --rdzv_endpoint="$1" --local_addr="$(hostname)" \
+    on host$k sh -c 'cd "$3" && exec timeout 300 "$0" --nnodes=2 --rdzv_id=names --rdzv_backend=embedded --rdzv_endpoint="$1" --local_addr="$(hostname)" \
         sh -c "echo \$MASTER_ADDR >\"named.\$RANK\"; exec \"\$0\" --dataset=generated --steps=2 --log-every=0" "$2"' \
         "$BIN/rankrun" "10.77.0.1:${line##*:}" "$BIN/ranktrain" "$TMPDIR" >"said.$k" 2>&1 &
     agents+=($!)
@@ -110,7 +110,7 @@ kill $store
 [[ $(cat named.0) == host[12] ]] && cmp -s named.0 named.1 && grep -q '^model ' said.1 said.2 || fail "MASTER_ADDR: $(cat named.* said.1 said.2)"
 
 # What fails on one host ends the command with the job's exit code, and nothing is left on either.
-timeout 40 "$BIN/rankrun" -H host1,host2 --accelerators 4 --ssh "ssh -F $TMPDIR/ssh_config" sh -c \
+timeout 300 "$BIN/rankrun" -H host1,host2 --accelerators 4 --ssh "ssh -F $TMPDIR/ssh_config" sh -c \
     '[ $RANK = 5 ] && exit 7; exec sleep 4321' >out 2>said
 [ $? = 1 ] && grep -q 'exited with code 7' said || fail 'a worker fails on one host'
 ! grep -qszx 'sleep\|4321' /proc/[0-9]*/cmdline || fail "workers are left: $(grep -lszx 4321 /proc/[0-9]*/cmdline)"
@@ -118,7 +118,7 @@ timeout 40 "$BIN/rankrun" -H host1,host2 --accelerators 4 --ssh "ssh -F $TMPDIR/
 # The first host's name is a loopback address there, as Debian's installer has it: its store and its rank 0 are reached
 # all the same.
 printf '127.0.0.1 localhost\n127.0.1.1 host1\n10.77.0.2 host2\n' >names
-timeout 40 "$BIN/rankrun" -H host1,host2 --rdzv-conf $patient --ssh "ssh -F $TMPDIR/ssh_config" sh -c \
+timeout 300 "$BIN/rankrun" -H host1,host2 --rdzv-conf $patient --ssh "ssh -F $TMPDIR/ssh_config" sh -c \
     'echo "$RANK meets at $(getent ahosts "$MASTER_ADDR" | head -n 1)"' >out 2>said ||
     fail 'a first host that is 127.0.1.1 to itself'
 grep -q '^.host2. 1 meets at 10.77.0.1 ' out && grep -q 'listens on all addresses' said ||

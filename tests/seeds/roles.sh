@@ -14,10 +14,10 @@ fail() {
 exec 5< <(exec "$run" store --host=127.0.0.1 --port=0)
 store=$!
 trap 'kill $store 2>/dev/null' EXIT
-read -r -t 20 -u 5 line
+read -r -t 180 -u 5 line
 agents=()
 for node in 'trainer 2' 'reader 1' 'trainer 2' 'trainer 2'; do
-    timeout 60 "$run" --nnodes=4 --rdzv_id=roles --rdzv_backend=embedded --rdzv_endpoint="127.0.0.1:${line##*:}" \
+    timeout 300 "$run" --nnodes=4 --rdzv_id=roles --rdzv_backend=embedded --rdzv_endpoint="127.0.0.1:${line##*:}" \
         --role="${node% *}" --nproc_per_node="${node#* }" bash -c \
         'echo "$ROLE_NAME $ROLE_RANK of $ROLE_WORLD_SIZE, $RANK of $WORLD_SIZE, $LOCAL_WORLD_SIZE" >>told
          export RANK=$ROLE_RANK WORLD_SIZE=$ROLE_WORLD_SIZE

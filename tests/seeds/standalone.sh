@@ -21,7 +21,7 @@ echo "$MASTER_ADDR $MASTER_PORT $TORCHELASTIC_RUN_ID $ROLE_NAME $1" >"master.$RA
 exec ranktrain --steps=3 --log-every=0
 END
 model=$(ranktrain --steps=3 --log-every=0 | grep '^model ')
-timeout 60 "$run" --standalone --nnodes=1 --nproc_per_node=4 bash script --arg1 >said 2>&1 || fail 'standalone'
+timeout 300 "$run" --standalone --nnodes=1 --nproc_per_node=4 bash script --arg1 >said 2>&1 || fail 'standalone'
 grep -qxF "$model" said && grep -q '^world 4, ' said || fail "standalone: not $model"
 for rank in 0 1 2 3; do
     [ "$(cat worker.$rank)" = "LOCAL_RANK $rank
@@ -42,7 +42,7 @@ getent ahosts "$address" >resolved || fail "MASTER_ADDR $address does not resolv
 
 for failing in 1 2 4; do
     rm -f starts
-    timeout 60 "$run" --standalone --nproc_per_node=4 --max_restarts=1 bash -c \
+    timeout 300 "$run" --standalone --nproc_per_node=4 --max_restarts=1 bash -c \
         'echo "$RANK $TORCHELASTIC_RESTART_COUNT" >>starts
          [ $TORCHELASTIC_RESTART_COUNT = 0 ] && [ $RANK -lt '$failing' ] && exit 1
          exec ranktrain --steps=3 --log-every=0 --collective-timeout=1000' >said 2>&1 || fail "$failing of 4 fail"
@@ -55,12 +55,12 @@ mkfifo up.first up.second go
 exec 3<>up.first 4<>up.second 5<>go
 jobs=() ports=()
 for job in first second; do
-    timeout 60 "$run" --rdzv-backend=c10d --rdzv-endpoint=localhost:0 --nnodes=1 --nproc-per-node=2 bash -c \
+    timeout 300 "$run" --rdzv-backend=c10d --rdzv-endpoint=localhost:0 --nnodes=1 --nproc-per-node=2 bash -c \
         'echo "$WORLD_SIZE $MASTER_PORT" >up.'$job'; read -r word <go' >said.$job 2>&1 &
     jobs+=($!)
 done
 for fd in 3 4; do
-    read -r -t 60 -u $fd world port && read -r -t 60 -u $fd _ same || fail "no workers: $(cat said.first said.second)"
+    read -r -t 180 -u $fd world port && read -r -t 180 -u $fd _ same || fail "no workers: $(cat said.first said.second)"
     [ "$world" = 2 ] && [ "$port" = "$same" ] || fail "of several jobs one has world $world, ports $port and $same"
     ports+=("$port")
 done

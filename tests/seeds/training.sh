@@ -20,7 +20,7 @@ args=(--dataset=generated --samples=960 --batch-size=96 --log-every=0 --checkpoi
 train() { # train ID NODES STEPS: one worker on each node
     local agents=() k
     for ((k = 0; k < $2; k++)); do
-        timeout 40 rankrun --nnodes="$2" --nproc_per_node=1 --rdzv_id="$1" --rdzv_backend=etcd --rdzv_endpoint="127.0.0.1:$port" \
+        timeout 300 rankrun --nnodes="$2" --nproc_per_node=1 --rdzv_id="$1" --rdzv_backend=etcd --rdzv_endpoint="127.0.0.1:$port" \
             ranktrain "${args[@]}" --steps="$3" >"said.$1.$k" 2>&1 &
         agents+=($!)
     done
@@ -38,7 +38,7 @@ grep -q 'world 3, ' said.lab-again.* && grep -q '^resumed step 6 ' said.lab-agai
 own() { # own ID STEPS DIR...: a node for each
     local agents=() dir
     for dir in "${@:3}"; do
-        timeout 40 rankrun --nnodes=2 --nproc_per_node=1 --rdzv_id="$1" --rdzv_backend=etcd --rdzv_endpoint="127.0.0.1:$port" \
+        timeout 300 rankrun --nnodes=2 --nproc_per_node=1 --rdzv_id="$1" --rdzv_backend=etcd --rdzv_endpoint="127.0.0.1:$port" \
             ranktrain "${args[@]}" --checkpoint-dir="$dir" --steps="$2" >"said.$1.$dir" 2>&1 &
         agents+=($!)
     done

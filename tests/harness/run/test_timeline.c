@@ -163,6 +163,27 @@ static void test_what_never_came_true_is_noted_as_not_fired(void **state) {
     stage_free(s);
 }
 
+/* The answer that comes too late changes nothing: what lasts has been undone. */
+static void test_what_is_in_flight_at_the_end_is_withdrawn(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    struct timeline_entry *a = stage_add(s, "k", &hang_worker);
+    at_step(a, 5);
+    aim_at(a, "n1", 0);
+    stage_begin(s);
+    start_round(s, 1, 3);
+    say_step(s, 101, 5);
+    assert_int_equal(injected_n, 1);
+    stage_end(s);
+    assert_int_equal(count_records(s, "fault-not-fired", "k"), 1);
+    assert_int_equal(recovered_n, 1);
+    assert_true(s->observer.released[1] > 0);
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
+    assert_int_equal(count_records(s, "fault-in-force", "k"), 0);
+    assert_int_equal(recovered_n, 1);
+    stage_free(s);
+}
+
 static void test_a_target_that_is_dead_by_then_is_no_firing(void **state) {
     (void)state;
     struct stage *s = stage_new();
@@ -313,6 +334,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_round_opens_the_gate_and_earlier_steps_do_not_count),
         cmocka_unit_test(test_times_two_fires_twice_and_then_is_done),
         cmocka_unit_test(test_what_never_came_true_is_noted_as_not_fired),
+        cmocka_unit_test(test_what_is_in_flight_at_the_end_is_withdrawn),
         cmocka_unit_test(test_a_target_that_is_dead_by_then_is_no_firing),
         cmocka_unit_test(test_a_failed_injection_is_recorded_and_its_sender_released),
         cmocka_unit_test(test_what_lasts_is_recovered_in_finally_once),
