@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+static const char step[] = "step"; /* in .to of a mark */
+
 void barriers_note(struct barriers *b, const struct barrier *x) {
     mem_push(b->v, b->n) = *x;
 }
@@ -17,6 +19,10 @@ void barriers_fini(struct barriers *b) {
 
 bool barriers_is(const struct disk_operation *o) {
     return o->deed == DISK_MARK && str_eq(o->path, "barrier");
+}
+
+bool barriers_waits(const struct disk_operation *o) {
+    return barriers_is(o) && !str_eq(o->to, step);
 }
 
 bool barriers_known(const struct disk_record *record) {
@@ -66,10 +72,10 @@ static bool changed_between(const struct disk_record *r, int64_t from_ns, int64_
     return false;
 }
 
-static void add(struct disk_operation **marks, size_t *n, const struct barrier *x) {
+static void add(struct disk_operation **marks, size_t *n, const struct barrier *x, bool is_step) {
     mem_push(*marks, *n) = (struct disk_operation){.deed = DISK_MARK,
                                                    .path = "barrier",
-                                                   .to = "",
+                                                   .to = is_step ? step : "",
                                                    .t_ns = x->t_ns,
                                                    .pid = x->pid,
                                                    .rank = x->rank,
@@ -103,7 +109,7 @@ void barriers_mark(const struct barriers *b, const struct disk_record *record,
         int64_t end_ns = next < b->n ? last_of(b->n, v, next) : INT64_MAX;
         bool ahead = changed_between(record, v[i].t_ns, end_ns);
         for (size_t k = i; k < next && (behind || ahead); k++)
-            add(marks, marks_n, &v[k]);
+            add(marks, marks_n, &v[k], b->steps);
         behind = ahead;
     }
     free(v);

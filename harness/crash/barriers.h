@@ -7,6 +7,7 @@
 #include "faults/mechanism/disk_record.h"
 
 struct barriers {
+    bool steps; /* told when the others have been waited for; else about to wait for them */
     struct barrier {
         int64_t step, t_ns;
         int pid, rank;
@@ -25,3 +26,5 @@ void barriers_fini(struct barriers *b);
 bool barriers_known(const struct disk_record *record);
 bool barriers_missing(const struct disk_record *record);
 bool barriers_is(const struct disk_operation *o);
+/* Of one: whoever has told it waits until all have. A step is told when that is over. */
+bool barriers_waits(const struct disk_operation *o);

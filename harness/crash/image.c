@@ -108,6 +108,7 @@ struct going_on {
     size_t reached;         /* the last barrier that all who died had come to */
     bool *there;            /* by inode */
     size_t *barriers;       /* by who: those that it has come to */
+    bool *waits;            /* by who: there, for the others to come */
     bool *stopped;
 };
 
@@ -156,13 +157,18 @@ static void find_reached(const struct crash_image *m, const struct crash_way *wa
         if (!barriers_is(&c->record->v[i]))
             continue;
         comes[g->who] |= is_dead(x, g);
-        x->barriers[g->who] += i < way->point;
+        if (i >= way->point)
+            continue;
+        x->barriers[g->who]++;
+        x->waits[g->who] = barriers_waits(&c->record->v[i]);
     }
     for (size_t w = 0; w < c->who_n; w++)
         if (comes[w] && (!any || x->barriers[w] < x->reached)) {
             x->reached = x->barriers[w];
             any = true;
         }
+    for (size_t w = 0; w < c->who_n && any; w++)
+        x->stopped[w] = x->waits[w] && x->barriers[w] > x->reached;
     free(comes);
 }
 
@@ -194,6 +200,7 @@ static void others_go_on(struct crash_image *m, const struct crash_way *way) {
                          .dead_node = find_node(m->changes, way->node),
                          .there = mem_array(bool, m->changes->inodes_n),
                          .barriers = mem_array(size_t, m->changes->who_n),
+                         .waits = mem_array(bool, m->changes->who_n),
                          .stopped = mem_array(bool, m->changes->who_n)};
     x.there[CRASH_ROOT] = true;
     memset(m->went, 0, m->changes->record->n);
@@ -205,6 +212,7 @@ static void others_go_on(struct crash_image *m, const struct crash_way *way) {
     }
     free(x.there);
     free(x.barriers);
+    free(x.waits);
     free(x.stopped);
 }
 

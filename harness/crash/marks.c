@@ -111,7 +111,7 @@ static int write_all(const struct crash_marks *m, const struct disk_record *reco
 int crash_marks_put(struct crash_marks *m, const struct disk_record *record, const char *path,
                     struct err *err) {
     struct crash_marks words = {0};
-    struct barriers steps = {0}, barriers = {0};
+    struct barriers steps = {.steps = true}, barriers = {0};
     if (m->n)
         qsort(m->v, m->n, sizeof(*m->v), disk_record_by_time);
     for (size_t i = 0; i < m->n; i++)

@@ -344,6 +344,23 @@ static void test_a_commit_behind_a_barrier_is_well(void **state) {
     end(t);
 }
 
+/* Who waits already when the peer dies does not go on to the next barrier. */
+static void test_who_came_to_the_barrier_first_waits_there(void **state) {
+    (void)state;
+    struct tried *t = begin();
+    t->bad = done_too_early;
+    shard(&t->made, 0, "shard-0");
+    barrier(&t->made, 0);
+    shard(&t->made, 1, "shard-1");
+    barrier(&t->made, 1);
+    commit(&t->made);
+    barrier(&t->made, 0);
+    barrier(&t->made, 1);
+    try_models(t, "ext4,xfs,posix,nfs");
+    assert_int_equal(t->causes_n, 0);
+    end(t);
+}
+
 /* From a folder for unfinished files to where they are looked for. */
 static void test_a_rename_to_another_directory_wants_an_fsync_of_the_new_one(void **state) {
     (void)state;
@@ -379,6 +396,7 @@ int main(void) {
         cmocka_unit_test(test_a_commit_before_the_peers_shards_is_found),
         cmocka_unit_test(test_a_commit_that_does_not_wait_is_found_where_the_peer_dies),
         cmocka_unit_test(test_a_commit_behind_a_barrier_is_well),
+        cmocka_unit_test(test_who_came_to_the_barrier_first_waits_there),
         cmocka_unit_test(test_a_rename_to_another_directory_wants_an_fsync_of_the_new_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
