@@ -271,15 +271,9 @@ tidy:
 format:
 	$(Q)clang-format -i $(shell git ls-files '*.c' '*.h')
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/rankquake
-	install $(PROGRAMS) $(GPU) $(TLS_MODULE) $(CLOCK) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 scenarios/jobs/rankquake.h $(DESTDIR)$(PREFIX)/include
-	install -m 644 scenarios/jobs/rankquake.py $(DESTDIR)$(PREFIX)/share/rankquake
-	cp -R scenarios $(DESTDIR)$(PREFIX)/share/rankquake/
-	rm -rf $(addprefix $(DESTDIR)$(PREFIX)/share/rankquake/scenarios/jobs/,ranktrain rankquake.h)
+	$(Q)DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) BIN=$(BIN) ci/package/install
 uninstall:
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAMS)) ranktrain_cuda.so rankrun_tls.so rankquake_clock.so) $(DESTDIR)$(PREFIX)/include/rankquake.h
-	rm -rf $(DESTDIR)$(PREFIX)/share/rankquake
+	$(Q)DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ci/package/install --remove
 clean:
 	rm -rf build
 help:

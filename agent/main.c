@@ -130,6 +130,18 @@ static int run_on_hosts(const struct options *o) {
     return code < 0 ? fail(&err, 1) : code;
 }
 
+/* Read by man and by shells, as it is. */
+static int print_page(const struct options *o) {
+    BUF_FINI struct buf page = {0};
+    if (o->verb == OPTIONS_MANUAL)
+        options_put_manual(&page);
+    else if (o->verb == OPTIONS_SCRIPT)
+        options_put_script(&page, o->shell);
+    else
+        options_put_words(&page, o->command);
+    return printing_put(stdout, buf_str(&page), page.len) ? 0 : 1;
+}
+
 static int dispatch(const struct options *o) {
     switch (o->verb) {
     case OPTIONS_HELP:
@@ -138,6 +150,10 @@ static int dispatch(const struct options *o) {
     case OPTIONS_VERSION:
         puts("rankrun " RANKQUAKE_VERSION);
         return 0;
+    case OPTIONS_MANUAL:
+    case OPTIONS_SCRIPT:
+    case OPTIONS_WORDS:
+        return print_page(o);
     case OPTIONS_STORE:
         return serve(o);
     case OPTIONS_STATUS:

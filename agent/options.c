@@ -11,32 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ROW_HERE: of a job, and only for the rankrun that was typed. ROW_ALL: of none, and asks for no
- * more than a text. */
-enum {
-    ROW_JOB = 1,
-    ROW_STORE = 2,
-    ROW_HERE = ROW_JOB | 4,
-    ROW_STATUS = 8,
-    ROW_RDZV = ROW_JOB | ROW_STATUS,
-    ROW_SAYS = ROW_JOB | ROW_STORE | ROW_STATUS,
-    ROW_ALL = ROW_SAYS | 16,
-};
-
-/* One row: the name with dashes, what stands for the value in the help (NULL: a flag), and whether
- * it belongs to a job, to the store, to the status. The PET_ variable follows from the name. */
-struct options_row {
-    const char *name;
-    char letter;
-    const char *value;
-    size_t offset;
-    int verb;         /* ROW_... */
-    const char *help; /* lines are broken by hand */
-};
-
 #define AT(member) offsetof(struct options_given, member)
 
-static const struct options_row rows[] = {
+const struct options_row options_rows[] = {
     {"nnodes", 0, "N|MIN:MAX", AT(nnodes), ROW_JOB, "nodes; as a range the job is elastic [1]"},
     {"nproc-per-node", 0, "N|cpu|gpu|auto", AT(nproc_per_node), ROW_JOB,
      "workers on each node [1]"},
@@ -129,9 +106,15 @@ static const struct options_row rows[] = {
      "names by which it is asked for without a token, besides its own and private ones"},
     {"format", 0, "text|json", AT(format), ROW_STATUS, "for people, or one JSON object [text]"},
     {"help", 'h', NULL, AT(help), ROW_ALL, "print this"},
+    {"man", 0, NULL, AT(man), ROW_ALL, "print this as a manual page: rankrun --man | man -l -"},
+    {"complete", 0, "bash|fish|zsh", AT(complete), ROW_ALL,
+     "print what makes this shell complete command lines"},
+    {"words", 0, NULL, AT(words), ROW_ALL, NULL},
     {"version", 0, NULL, AT(version), ROW_ALL, "print the version"},
+    {0},
 };
-enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+static const struct options_row *const rows = options_rows;
+enum { ROWS = sizeof(options_rows) / sizeof(*options_rows) - 1 };
 
 static const char **slot(struct options_given *g, const struct options_row *r) {
     return (const char **)(void *)((char *)g + r->offset);
@@ -160,7 +143,7 @@ static int unknown(const char *typed, int verb, struct err *err) {
     char name[64];
     size_t n = 0;
     for (size_t i = 0; i < ROWS; i++)
-        if (rows[i].verb & verb)
+        if (rows[i].verb & verb && rows[i].help)
             names[n++] = rows[i].name;
     str_copy(name, sizeof(name), typed + strspn(typed, "-"));
     name[strcspn(name, "=")] = '\0';
@@ -323,6 +306,17 @@ static int settle_job(struct options *ret, struct options_given *g, struct err *
     return code || ret->everywhere ? code : options_settle_job(ret, g, err);
 }
 
+/* The words that a shell asks about stand where a program would. */
+static int settle_manual(struct options *ret, struct options_given *g, struct err *err) {
+    ret->verb = g->man ? OPTIONS_MANUAL : g->complete ? OPTIONS_SCRIPT : OPTIONS_WORDS;
+    ret->shell = g->complete;
+    ret->command = (const char *const *)(void *)g->rest;
+    if (ret->verb != OPTIONS_SCRIPT || str_eq(g->complete, "bash") || str_eq(g->complete, "fish") ||
+        str_eq(g->complete, "zsh"))
+        return 0;
+    return err_say(err, -EINVAL, "--complete %s: must be bash, fish or zsh", g->complete);
+}
+
 /* By the first word; the last is what has none. */
 static const struct command {
     const char *word;
@@ -342,6 +336,8 @@ static int parse(const struct command *c, struct options *ret, struct options_gi
         return at;
     g->rest = argv + at;
     ret->verb = g->help ? OPTIONS_HELP : g->version ? OPTIONS_VERSION : c->verb;
+    if (g->man || g->complete || g->words)
+        return settle_manual(ret, g, err);
     if (ret->verb != c->verb)
         return 0;
     if (c->word && g->rest[0])
@@ -369,65 +365,4 @@ int options_read(struct options *ret, int argc, char **argv, struct arena *a, st
     o.notices = g->notices;
     *ret = o;
     return 0;
-}
-
-static void print_rows(FILE *out, int verb) {
-    for (size_t i = 0; i < ROWS; i++) {
-        const struct options_row *r = &rows[i];
-        char left[64];
-        bool of_job = r->verb & ROW_JOB && r->verb != ROW_ALL;
-        if (verb == ROW_JOB ? !of_job : r->verb != verb)
-            continue;
-        snprintf(left, sizeof(left), "%s%c%s--%s %s", r->letter ? "-" : "",
-                 r->letter ? r->letter : ' ', r->letter ? ", " : "   ", r->name,
-                 r->value ? r->value : "");
-        fprintf(out, "  %-38s %s\n", left, r->help);
-    }
-}
-
-void options_print_help(FILE *out) {
-    fputs(
-        "rankrun [options] PROGRAM [arguments]    start PROGRAM on this node of an elastic job\n"
-        "rankrun -H HOST,... [options] PROGRAM    the same on each host, one command for all\n"
-        "rankrun -H HOST,... --everywhere PROGRAM  run PROGRAM once on each host, no job at all\n"
-        "rankrun store [--host ADDR] [--port PORT]  serve the embedded store, and GET /metrics\n"
-        "rankrun status --rdzv-endpoint HOST[:PORT] --rdzv-id ID   what a job is doing\n"
-        "\n"
-        "Takes torchrun's command line; dashes and underscores are one, every option may also "
-        "come\n"
-        "as PET_<NAME>. A .py file runs as ${PYTHON_EXEC:-python3} -u, another program as it is.\n"
-        "\n",
-        out);
-    print_rows(out, ROW_JOB);
-    fputs(
-        "\n--rdzv-conf: profile=fast|default, hb, fence, hard, suspect, admit [1s], stop_timeout "
-        "[2s],\n"
-        "  give_up [300s] (150ms, 2s), join_timeout [600], last_call_timeout [30] (seconds or "
-        "2s),\n"
-        "  attempt=TEXT, lifeline=on|off [on], max_free_rounds_per_hour=N [500],\n"
-        "  quarantine=auto|always|never [auto]; of etcd also timeout [600], etcd_prefix;\n"
-        "  of stores elsewhere protocol=http|https, cacert, cert, key (files); of an embedded one\n"
-        "  token_file (or the variable RANKRUN_STORE_TOKEN), and to serve it by https store_cert,\n"
-        "  store_key, store_client_ca (files), of etcd-v3 user, password, password_file (or the\n"
-        "  variable RANKRUN_STORE_PASSWORD)\n"
-        "\nSeveral nodes need a store, --rdzv-endpoint=HOST, or fixed ranks: --node-rank and\n"
-        "--master-addr on each.\n"
-        "\nrankrun store:\n",
-        out);
-    print_rows(out, ROW_STORE);
-    fputs(
-        "  Within that: a request 2 MB that come in 30 s, 131072 keys looked at by one, 8192\n"
-        "  leases, 128 watches of ranges that are no run's. An answer or a watch that is read too\n"
-        "  slowly ends after 10 s, or 1 s where others wait. GET /metrics counts who was kept\n"
-        "  within a limit.\n",
-        out);
-    fputs("\nrankrun status, with --rdzv-endpoint, --rdzv-id, --rdzv-backend, --rdzv-conf as the "
-          "job:\n",
-          out);
-    print_rows(out, ROW_STATUS);
-    fputs("\n", out);
-    print_rows(out, ROW_ALL);
-    fputs("\nExit codes: 0 the job succeeded, 1 it failed, 64 usage, 69 the store could not be\n"
-          "reached, 128+n left on signal n. Of status: 0 found, 1 no such run, 64, 69.\n",
-          out);
 }

@@ -11,6 +11,7 @@
 #include "agent/tls/tls.h"
 #include "agent/workers/spec.h"
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -25,7 +26,10 @@ enum options_verb {
     OPTIONS_STORE,
     OPTIONS_STATUS,
     OPTIONS_HELP,
-    OPTIONS_VERSION
+    OPTIONS_VERSION,
+    OPTIONS_MANUAL, /* options_put_manual */
+    OPTIONS_SCRIPT, /* options_put_script, for shell */
+    OPTIONS_WORDS,  /* options_put_words, command is what is typed */
 };
 
 enum options_backend {
@@ -54,6 +58,7 @@ struct options {
 
     enum options_backend backend;
     bool standalone;
+    const char *shell; /* of OPTIONS_SCRIPT */
     int nodes_min, nodes_max;
     int workers_per_node;
     bool own_etcd;             /* --standalone, and the backend is an etcd: it has no port yet */
@@ -107,3 +112,8 @@ struct options {
 int options_read(struct options *ret, int argc, char **argv, struct arena *a, struct err *err);
 
 void options_print_help(FILE *out);
+/* Append the manual page; the lines for a shell (bash, fish, zsh); and what can stand where the last
+ * of the words stands that are typed behind "rankrun", NULL-ended (base/completion.h). */
+void options_put_manual(struct buf *out);
+void options_put_script(struct buf *out, const char *shell);
+void options_put_words(struct buf *out, const char *const *words);

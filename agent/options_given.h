@@ -29,7 +29,7 @@ struct options_given {
     const char *memory, *connections, *allow_host;     /* the same */
     const char *format;                                /* of rankrun status */
     const char *log_format;
-    const char *help, *version;
+    const char *help, *version, *man, *complete, *words;
 
     /* What the environment gave: the option ("--nnodes") and the variable it stood in. */
     struct options_source {
@@ -48,6 +48,31 @@ struct options_given {
     const char *notices[NOTICES_MAX + 1];
     int notices_n;
 };
+
+/* ROW_HERE: of a job, and only for the rankrun that was typed. ROW_ALL: of none, and asks for no
+ * more than a text. */
+enum {
+    ROW_JOB = 1,
+    ROW_STORE = 2,
+    ROW_HERE = ROW_JOB | 4,
+    ROW_STATUS = 8,
+    ROW_RDZV = ROW_JOB | ROW_STATUS,
+    ROW_SAYS = ROW_JOB | ROW_STORE | ROW_STATUS,
+    ROW_ALL = ROW_SAYS | 16,
+};
+
+/* One row: the name with dashes, what stands for the value in the help (NULL: a flag), and whether
+ * it belongs to a job, to the store, to the status. The PET_ variable follows from the name. */
+struct options_row {
+    const char *name;
+    char letter;
+    const char *value;
+    size_t offset;
+    int verb;         /* ROW_... */
+    const char *help; /* NULL: for shells, not told to people */
+};
+
+extern const struct options_row options_rows[]; /* ended by {0} */
 
 /* One line for stderr; in the order of the calls. */
 void options_notice(struct options_given *g, const char *fmt, ...)

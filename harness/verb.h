@@ -23,6 +23,10 @@ struct verb {
     const char *name, *usage, *summary;
     const char *example; /* what may be typed after "rankquake"; tried by tests/live/explain.sh */
     const struct verb_option *options; /* ended by {0} */
+    /* What the words are that are no options, for completions: SCENARIO, RUN, NAME, VERB,
+     * FILE, DIR, several parted by |, or words that are typed as they stand; NULL: there are none.
+     */
+    const char *operands;
     /* One of these does it and returns the exit code: what was typed taken apart by the options
      * (verbs.h), or as it stands, argv[0] being the verb. */
     int (*run)(const struct arguments *a);
@@ -39,6 +43,9 @@ enum exit_status {
     EXIT_USAGE_ERROR = 64,
     EXIT_INTERRUPTED = 130,
 };
+
+/* What people are told of these; ended by {NULL, NULL}. */
+extern const char *const exit_meanings[][2];
 
 /* Says what went wrong on stderr; returns EXIT_BROKEN. */
 int verb_broken(const struct verb *v, const struct err *err);

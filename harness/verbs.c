@@ -45,6 +45,33 @@ void verb_print_help(const struct verb *v, FILE *out) {
         fprintf(out, "\nexample: rankquake %s\n", v->example);
 }
 
+const char *const exit_meanings[][2] = {
+    {"0", "passed"},
+    {"1", "a check failed"},
+    {"2", "inconclusive"},
+    {"3", "the harness or the control run broke"},
+    {"4", "skipped"},
+    {"5", "cleanup incomplete"},
+    {"64", "usage or a bad scenario"},
+    {"130", "interrupted"},
+    {NULL, NULL},
+};
+
+/* Folded as the table of verbs is wide. */
+static void print_exits(FILE *out) {
+    enum { COLUMNS = 88, INDENT = 12 };
+    size_t column = INDENT - 2;
+    fputs("exit codes:", out);
+    for (size_t i = 0; exit_meanings[i][0]; i++) {
+        char one[80];
+        int n = snprintf(one, sizeof(one), " %s %s%s", exit_meanings[i][0], exit_meanings[i][1],
+                         exit_meanings[i + 1][0] ? "," : "\n");
+        if (column + (size_t)n > COLUMNS)
+            column = (size_t)fprintf(out, "\n%*s", INDENT - 1, "") - 1;
+        column += (size_t)fprintf(out, "%s", one);
+    }
+}
+
 void verbs_print_help(FILE *out) {
     fputs("rankquake: break your training job on purpose, before the cluster does\n\n"
           "usage: rankquake VERB ...\n\n",
@@ -52,11 +79,10 @@ void verbs_print_help(FILE *out) {
     for (size_t i = 0; verbs[i]; i++)
         if (verbs[i]->summary)
             fprintf(out, "  %-12s %s\n", verbs[i]->name, verbs[i]->summary);
-    fputs("\nrankquake VERB --help shows how to use a verb; rankquake --version prints the build.\n"
-          "exit codes: 0 passed, 1 a check failed, 2 inconclusive, 3 the harness or the control\n"
-          "            run broke, 4 skipped, 5 cleanup incomplete, 64 usage or a bad scenario,\n"
-          "            130 interrupted\n",
-          out);
+    fputs(
+        "\nrankquake VERB --help shows how to use a verb; rankquake --version prints the build.\n",
+        out);
+    print_exits(out);
 }
 
 int verb_broken(const struct verb *v, const struct err *err) {

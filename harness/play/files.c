@@ -1,7 +1,9 @@
 #include "harness/play/files.h"
 
 #include "base/str.h"
+#include "base/sys/file.h"
 #include "harness/plan/plan.h"
+#include "harness/play/library.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -106,8 +108,15 @@ static const char *root_of(struct scenario_files *f, const char *path) {
     return arena_strdup(&f->arena, root);
 }
 
+/* What is not there may be the name of a scenario that came with the program. */
+static const char *or_of_library(struct scenario_files *f, const char *path) {
+    const char *found = file_exists(path) ? NULL : library_find(&f->arena, path);
+    return found ? found : path;
+}
+
 int files_add(struct scenario_files *f, const struct verb *verb, const char *path) {
     size_t before = f->n;
+    path = or_of_library(f, path);
     int r = add(f, verb, path, (struct files_origin){root_of(f, path), false, 0});
     if (r || f->n > before)
         return r;

@@ -1,5 +1,5 @@
 /* files: the scenario files that a command line names: as they are, all of a folder and what lies
- * below it, or those of a suite. Links in a folder that lead to another are not followed. */
+ * below it, those of a suite, or by the name of one that came with the program (library.h). Links in a folder that lead to another are not followed. */
 #pragma once
 
 #include "base/arena.h"

@@ -5,6 +5,7 @@
  *     rankprobe PROGRAM [ARGUMENT...]          with --no-python
  *     PYTHON_EXEC=rankprobe RANKQUAKE_PYTHON=python3 torchrun ... script.py */
 #include "base/json.h"
+#include "base/manual.h"
 #include "base/sys/printing.h"
 #include "base/sys/worker_env.h"
 #include "scenarios/jobs/rankquake.h"
@@ -115,6 +116,35 @@ static int fail(struct rankquake *q, const char *program, int error) {
     return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
+static const char usage[] = "rankprobe PROGRAM [ARGUMENT...]";
+static const char about[] = "Tells the harness what this worker was given, then becomes PROGRAM.\n";
+
+static void print_manual(void) {
+    BUF_FINI struct buf out = {0};
+    const struct manual_part parts[] = {
+        {.title = "DESCRIPTION",
+         .text = about,
+         .text_after =
+             "It keeps its process, environment and standard streams; without a harness "
+             "(RANKQUAKE_EVENTS) it only becomes PROGRAM. Put in the place of Python it is "
+             "PYTHON_EXEC=rankprobe with RANKQUAKE_PYTHON=python3."},
+        {.title = "EXIT STATUS",
+         .words = (const char *const[][2]){{"64", "no program was named"},
+                                           {"126", "PROGRAM cannot be executed"},
+                                           {"127", "there is no PROGRAM"},
+                                           {NULL, NULL}}},
+        {0},
+    };
+    manual_put(&out, &(struct manual_page){
+                         .name = "rankprobe",
+                         .version = RANKQUAKE_VERSION,
+                         .summary = "tell the harness of a worker, then become it",
+                         .synopsis = (const char *const[]){usage, NULL},
+                         .parts = parts,
+                         .see_also = (const char *const[]){"rankquake", "rankrun", NULL}});
+    printing_put(stdout, buf_str(&out), out.len);
+}
+
 int main(int argc, char **argv) {
     printing_begin();
     const char *python = getenv("RANKQUAKE_PYTHON");
@@ -124,10 +154,11 @@ int main(int argc, char **argv) {
         command = argv;
         unsetenv("RANKQUAKE_PYTHON");
         unsetenv("PYTHON_EXEC");
+    } else if (argc == 2 && strcmp(argv[1], "--man") == 0) {
+        print_manual();
+        return 0;
     } else if (argc < 2 || strcmp(argv[1], "--help") == 0) {
-        fprintf(argc < 2 ? stderr : stdout,
-                "usage: rankprobe PROGRAM [ARGUMENT...]\n"
-                "Tells the harness what this worker was given, then becomes PROGRAM.\n");
+        fprintf(argc < 2 ? stderr : stdout, "usage: %s\n%s", usage, about);
         return argc < 2 ? 64 : 0;
     }
     struct rankquake q;

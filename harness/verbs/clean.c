@@ -313,6 +313,7 @@ const struct verb verb_clean = {
     .usage = "clean [DIR...] [--dry-run] [--kept]",
     .summary = "undo what a killed harness left behind; a run that goes on is never touched",
     .example = "clean --dry-run",
+    .operands = "DIR",
     .options =
         (const struct verb_option[]){
             {"--dry-run", NULL, "print what would be removed, and remove nothing"},

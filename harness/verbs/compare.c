@@ -346,6 +346,7 @@ const struct verb verb_compare = {
         "run scenarios under several launchers, one after the other, and show where they differ",
     .example =
         "compare --launcher rankrun --launcher torchrun scenarios/restart/worker-killed.yaml",
+    .operands = "SCENARIO|FILE",
     .options = options,
     .run = main_compare,
 };

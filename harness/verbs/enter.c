@@ -161,6 +161,7 @@ const struct verb verb_enter = {
     .usage = "enter RUN NODE [-- COMMAND...]",
     .summary = "open a shell, or run a command, inside a node of a run that goes on",
     .example = "enter runs/tour-1-20260105-093000 n0 -- hostname",
+    .operands = "RUN",
     .options = (const struct verb_option[]){{0}},
     .run = enter,
 };

@@ -7,6 +7,7 @@
 #include "harness/scenario/keys.h"
 #include "harness/invariants/invariant.h"
 #include "harness/verbs.h"
+#include "harness/verbs/manuals.h"
 #include "reports/report.h"
 
 #include <string.h>
@@ -206,8 +207,7 @@ static void add(const char **names, size_t *n, const char *name) {
         names[(*n)++] = name;
 }
 
-/* Of all that can be explained, what resembles the name most; NULL: nothing does. */
-static const char *nearest(struct arena *a, const char *name) {
+const char *const *explain_names(struct arena *a) {
     const char **names = arena_array(a, const char *, NAMES_MAX + 1);
     size_t n = 0;
     for (size_t i = 0; faults[i]; i++)
@@ -233,7 +233,7 @@ static const char *nearest(struct arena *a, const char *name) {
     for (size_t i = 0; verbs[i]; i++)
         if (verbs[i]->summary)
             add(names, &n, verbs[i]->name);
-    return str_nearest(name, names);
+    return names;
 }
 
 static int explain(int argc, char **argv) {
@@ -250,7 +250,7 @@ static int explain(int argc, char **argv) {
     found |= explain_weights(name);
     found |= explain_verb(name);
     ARENA_FINI struct arena arena = {0};
-    const char *near = found ? NULL : nearest(&arena, name);
+    const char *near = found ? NULL : str_nearest(name, explain_names(&arena));
     if (!found && near)
         fprintf(stderr, "rankquake explain: nothing is called \"%s\"; did you mean \"%s\"?\n", name,
                 near);
@@ -268,5 +268,6 @@ const struct verb verb_explain = {
     .summary = "explain a fault, a check, a key of a scenario (job, job.run), a verb, a preset or "
                "the events",
     .example = "explain worker-kill",
+    .operands = "NAME",
     .main = explain,
 };

@@ -66,6 +66,7 @@ const struct verb verb_halt = {
     .usage = "halt RUN",
     .summary = "end a run from another terminal: undo its faults, take its cluster down",
     .example = "halt runs/tour-1-20260105-093000",
+    .operands = "RUN",
     .options = (const struct verb_option[]){{0}},
     .run = halt,
 };

@@ -50,6 +50,7 @@ const struct verb verb_judge = {
     .usage = "judge DIR [--programs], or judge HISTORY --scenario FILE [--programs]",
     .summary = "judge a recorded run again, offline, and write its reports anew",
     .example = "judge runs/tour-1-20260105-093000",
+    .operands = "DIR|FILE",
     .options =
         (const struct verb_option[]){
             {"--scenario", "FILE",

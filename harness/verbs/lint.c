@@ -56,6 +56,7 @@ const struct verb verb_lint = {
     .usage = "lint FILE|DIR... [--set KEY=VALUE]",
     .summary = "validate scenarios: list every mistake, with line and column",
     .example = "lint scenarios/tour.yaml --set job.max_restarts=2",
+    .operands = "SCENARIO|FILE",
     .options =
         (const struct verb_option[]){
             {"--set", "KEY=VALUE", "lint as if the file said so, e.g. job.max_restarts=2"},

@@ -1,18 +1,16 @@
 /* Prints a table of the program: faults, checks, scenarios and others. */
 #include "base/str.h"
-#include "base/sys/file.h"
 #include "faults/need.h"
 #include "harness/judge/checks/check.h"
 #include "harness/launch/launcher.h"
 #include "harness/plan/features.h"
 #include "harness/scenario/scenario.h"
 #include "harness/invariants/invariant.h"
+#include "harness/play/library.h"
 #include "harness/verbs.h"
 #include "harness/verbs/language/language.h"
 #include "reports/report.h"
 
-#include <glob.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void list_checks(void) {
@@ -73,27 +71,13 @@ static void list_scenario(const char *file) {
     diagnostics_fini(&d);
 }
 
-/* Beside the program where it was built (build/bin) or installed (PREFIX/bin). */
 static void list_scenarios(void) {
-    static const char *const places[] = {"../../scenarios", "../share/rankquake/scenarios", NULL};
-    char own[4096];
-    file_own_folder(own, sizeof(own));
-    for (size_t i = 0; places[i]; i++) {
-        BUF_FINI struct buf pattern = {0};
-        glob_t g = {0};
-        buf_printf(&pattern, "%s/%s", own, places[i]);
-        char *folder = realpath(buf_str(&pattern), NULL);
-        buf_clear(&pattern);
-        buf_printf(&pattern, "%s/*.yaml", folder ? folder : "");
-        glob(buf_str(&pattern), 0, NULL, &g);
-        buf_clear(&pattern);
-        buf_printf(&pattern, "%s/*/*.yaml", folder ? folder : "");
-        glob(buf_str(&pattern), GLOB_APPEND, NULL, &g);
-        for (size_t j = 0; folder && j < g.gl_pathc; j++)
-            list_scenario(g.gl_pathv[j]);
-        globfree(&g);
-        free(folder);
-    }
+    ARENA_FINI struct arena a = {0};
+    TEXTS_FINI struct texts files = {0};
+    const char *folder = library_folder(&a);
+    library_list(&files);
+    for (size_t i = 0; i < files.n; i++)
+        list_scenario(arena_printf(&a, "%s/%s", folder, files.v[i]));
 }
 
 static const struct listing {
@@ -124,5 +108,6 @@ const struct verb verb_list = {
     .usage = "list checks|faults [--table]|features|invariants|launchers|reports|scenarios",
     .summary = "list faults, checks, scenarios and the like",
     .example = "list faults",
+    .operands = "checks|faults|features|invariants|launchers|reports|scenarios",
     .main = list,
 };

@@ -99,6 +99,7 @@ const struct verb verb_plan = {
     .usage = "plan FILE|DIR... [--seed N] [--set KEY=VALUE] [--format text|json]",
     .summary = "print what a run would do, without doing it: nodes, faults, undo, blast radius",
     .example = "plan scenarios/tour.yaml --seed 7",
+    .operands = "SCENARIO|FILE",
     .options =
         (const struct verb_option[]){
             {"--seed", "N", "draw with this seed instead of the scenario's"},

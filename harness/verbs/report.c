@@ -100,6 +100,7 @@ const struct verb verb_report = {
     .summary =
         "render a recorded run for people, programs or a CI server; several of a sweep as a curve",
     .example = "report runs/tour-1-20260105-093000 --to junit",
+    .operands = "DIR",
     .options =
         (const struct verb_option[]){
             {"--to", "REPORT",

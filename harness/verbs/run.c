@@ -490,6 +490,7 @@ const struct verb verb_run = {
     .usage = "run FILE|DIR... [options] [-- CMD...]",
     .summary = "run scenarios, with their job or with yours: break it as they say, judge, report",
     .example = "run scenarios/tour.yaml --seed 7",
+    .operands = "SCENARIO|FILE",
     .options = options,
     .run = main_run,
 };

@@ -513,6 +513,7 @@ const struct verb verb_crashpoints = {
     .example =
         "crashpoints --max-states 20 -- ranktrain --steps=20 --checkpoint-every=10 --samples=256 "
         "--checkpoint-dir={dir}",
+    .operands = "SCENARIO|FILE",
     .options = options,
     .run = main_crashpoints,
 };

@@ -59,6 +59,7 @@ const struct verb verb_schema = {
     .usage = "schema scenario|history",
     .summary = "print the JSON Schema of scenarios and suites, or of a line of a history",
     .example = "schema scenario",
+    .operands = "scenario|history",
     .options =
         (const struct verb_option[]){
             {"--fill", "PAGE",

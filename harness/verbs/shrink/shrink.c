@@ -305,6 +305,7 @@ const struct verb verb_shrink = {
     .usage = "shrink DIR [options]",
     .summary = "run a failed scenario with less and less, and write the smallest that still fails",
     .example = "shrink runs/tour-1-20260105-093000 --budget 10m",
+    .operands = "DIR",
     .options = options,
     .main = main_shrink,
 };

@@ -1,6 +1,7 @@
 /* ranktrain: the reference training job. An image classifier on Fashion-MNIST, and the weights at the end are
  * bit for bit the same whatever the number of workers and however often it was interrupted. */
 #include "scenarios/jobs/ranktrain/evaluate.h"
+#include "scenarios/jobs/ranktrain/manual.h"
 #include "scenarios/jobs/ranktrain/options.h"
 #include "scenarios/jobs/ranktrain/prepare/prepare.h"
 #include "scenarios/jobs/ranktrain/spawn.h"
@@ -22,19 +23,9 @@ enum {
 static void print_help(void) {
     char text[8192];
     options_manual(text, sizeof(text));
-    printf(
-        "usage: ranktrain [OPTION...] [DATA-DIR]\n       ranktrain prepare --to=DIR [OPTION...]\n\n"
-        "Trains LeNet-5, a ResNet or a VGG on labelled images, alone or as one rank of a job "
-        "under torchrun or "
-        "rankrun.\nThe last line of rank 0 is the SHA-256 of the weights.\n\n%s\n"
-        "On a GPU it computes by ranktrain_cuda.so beside this program (RANKTRAIN_CUDA names "
-        "another\nfile), on the visible device with the number LOCAL_RANK. The model is then "
-        "not the CPU's.\n--dist-backend=nccl sums over libnccl.so.2 (NCCL_LIB names another "
-        "file), and every worker of\na node needs a GPU of its own.\n\n"
-        "Options in RANKTRAIN_OPTIONS, parted by spaces, come before the command line's.\n\n"
-        "Exit status: 0, 1 when it failed, 64 for wrong options; it ends by SIGTERM when asked "
-        "to.\n",
-        text);
+    printf("usage: ranktrain [OPTION...] [DATA-DIR]\n       ranktrain prepare --to=DIR "
+           "[OPTION...]\n\n%s\n%s\n%s",
+           manual_about, text, manual_after);
 }
 
 static int prepare(int argc, char **argv) {
@@ -96,6 +87,8 @@ int main(int argc, char **argv) {
     struct ranktrain_options o;
     struct err err = {0}, stuck = {0};
     setvbuf(stdout, NULL, _IOLBF, 0);
+    if (argc > 1 && strcmp(argv[1], MANUAL_WORDS) == 0)
+        return manual_print_words((const char *const *)argv + 2, (size_t)argc - 2);
     if (argc > 1 && strcmp(argv[1], "prepare") == 0)
         return prepare(argc - 1, argv + 1);
     if (limits_want_stack(STACK_BYTES, &err) < 0) {
@@ -112,7 +105,11 @@ int main(int argc, char **argv) {
         print_help();
     if (o.version)
         printf("ranktrain %s\n", RANKQUAKE_VERSION);
-    if (o.help || o.version)
+    if (o.man)
+        manual_print();
+    if (o.complete)
+        return manual_print_script(o.complete) ? 0 : EXIT_USAGE;
+    if (o.help || o.version || o.man)
         return 0;
     int r = o.spawn ? spawn_ranks(&o, argv, &err) : train_run(&o, &stuck, &err);
     if (r == -ECANCELED)

@@ -110,6 +110,9 @@ static const struct options_option table[] = {
     {"dist-url", "env://", "where the ranks meet: MASTER_ADDR and MASTER_PORT", TEXT, AT(dist_url),
      0, 0},
     {"help", NULL, "print this", SWITCH, AT(help), 0, 0},
+    {"man", NULL, "print this as a manual page: ranktrain --man | man -l -", SWITCH, AT(man), 0, 0},
+    {"complete", "bash|fish|zsh", "print what makes this shell complete command lines", TEXT,
+     AT(complete), 0, 0},
     {"version", NULL, "print the version", SWITCH, AT(version), 0, 0},
 };
 enum { OPTIONS = sizeof(table) / sizeof(*table) };
@@ -147,6 +150,16 @@ void options_manual(char *ret, size_t size) {
     }
     if (n < size)
         put_aliases(ret + n, size - n);
+}
+
+size_t options_list(struct manual_option *ret, char (*ret_names)[OPTIONS_NAME], size_t max) {
+    size_t n = 0;
+    for (; n < OPTIONS && n < max; n++) {
+        snprintf(ret_names[n], OPTIONS_NAME, "--%s", table[n].name);
+        ret[n] = (struct manual_option){
+            .name = ret_names[n], .value = table[n].value, .text = table[n].about};
+    }
+    return n;
 }
 
 static int set_number(const struct options_option *o, void *at, const char *value,

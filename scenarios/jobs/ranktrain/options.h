@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/manual.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,7 +50,8 @@ struct ranktrain_options {
     bool ps_async;
     bool overlap;  /* sums go round while layers are computed */
     int64_t spawn; /* ranks to start; 0: this process is one */
-    bool help, version;
+    bool help, version, man;
+    const char *complete; /* NULL: no shell's lines are asked for */
 
     /* Of the environment; alone, without RANK and WORLD_SIZE: rank 0 of 1. */
     int rank, world;
@@ -64,6 +66,11 @@ struct ranktrain_options {
 /* Strings stay owned by argv and the environment. Returns 0, or -EINVAL with a sentence that names
  * the option or variable. */
 int options_parse(int argc, char **argv, struct ranktrain_options *ret, struct err *err);
+
+enum { OPTIONS_NAME = 40, OPTIONS_MOST = 80 };
+
+/* The table, as many as there are and max at most; the names are kept in ret_names. */
+size_t options_list(struct manual_option *ret, char (*ret_names)[OPTIONS_NAME], size_t max);
 
 /* Writes the manual of the options, ended by a NUL, cut off at size. */
 void options_manual(char *ret, size_t size);
