@@ -237,7 +237,7 @@ mutants: all
 	$(Q)TMPDIR=$$(mktemp -d) BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) bash tests/soak/mutants.sh
 # Finds where bugs can be planted into our sources; ci/mutate says what to install where libclang is not.
 LIBCLANG := $(patsubst %/lib/libclang.so,%,$(lastword $(sort $(wildcard /usr/lib/llvm-*/lib/libclang.so))))
-$(OUT)/mutate: $(wildcard tests/mutate/*.[ch] tests/mutate/operators/*.[ch]) $(call archive,base) $(OUT)/.flags
+$(OUT)/mutate: $(wildcard tests/mutate/*.[ch] tests/mutate/operators/*.[ch]) $(call archive,reports base) $(OUT)/.flags
 	@echo "  LD   $@"
 	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -isystem $(LIBCLANG)/include $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) -L$(LIBCLANG)/lib -Wl,-rpath,$(LIBCLANG)/lib -lclang
 mutate:

@@ -3,9 +3,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "harness/verbs.h"
+#include "reports/headway.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct verb_option *find_option(const struct verb *v, const char *arg, size_t len) {
     for (const struct verb_option *o = v->options; o && o->name; o++)
@@ -99,6 +102,25 @@ int arguments_duration(const struct arguments *a, const char *name, int64_t *ret
     if (str_to_duration_ns(value, &ns, &err) < 0 || ns <= 0)
         return verb_usage_error(a->verb, "%s %s: write a duration, as in 90s or 5m", name, value);
     *ret_ns = ns;
+    return 0;
+}
+
+int arguments_headway(const struct arguments *a, struct headway_wish *ret) {
+    int64_t fd = -1;
+    int r = arguments_number(a, "--json-progress", 1, 1 << 20, &fd);
+    *ret = HEADWAY_WISH_NONE;
+    ret->quiet = arguments_value(a, "--quiet");
+    if (r || fd < 0)
+        return r;
+    int flags = fcntl((int)fd, F_GETFL);
+    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+        return verb_usage_error(a->verb,
+                                "--json-progress %d: that descriptor is not open for writing; open "
+                                "it as in %d>progress.jsonl, or take 2",
+                                (int)fd, (int)fd);
+    if (fd > STDERR_FILENO) /* whoever reads to the end must not wait for a worker that is left */
+        fcntl((int)fd, F_SETFD, FD_CLOEXEC);
+    ret->json = (int)fd;
     return 0;
 }
 

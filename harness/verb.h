@@ -19,6 +19,13 @@ struct verb_option {
         "--no-programs", NULL, "leave those checks unanswered (the default)"                       \
     }
 
+/* Of verbs whose work may take long: reports/headway.h. */
+#define VERB_HEADWAY                                                                               \
+    {"--quiet", NULL, "say nothing while it runs, only what came of it"}, {                        \
+        "--json-progress", "FD",                                                                   \
+            "write how far it is to descriptor FD (2: standard error), a JSON object a line"       \
+    }
+
 struct verb {
     const char *name, *usage, *summary;
     const char *example; /* what may be typed after "rankquake"; tried by tests/live/explain.sh */

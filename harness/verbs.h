@@ -50,6 +50,8 @@ const char *verb_nearest(const char *name);            /* "did you mean", or NUL
 void verb_print_help(const struct verb *v, FILE *out); /* its usage and options */
 void verbs_print_help(FILE *out);                      /* all of them */
 
+struct headway_wish;
+
 /* What was typed after a verb, taken apart by its table of options: --name VALUE, --name=VALUE, and
  * a flag alone. */
 struct arguments {
@@ -72,6 +74,9 @@ int arguments_number(const struct arguments *a, const char *name, int64_t least,
                      int64_t *ret);
 /* The same for a duration above 0. */
 int arguments_duration(const struct arguments *a, const char *name, int64_t *ret_ns);
+/* --quiet and --json-progress (VERB_HEADWAY). The descriptor is not passed on to what is started. Returns
+ * 0, or the exit code after saying what is wrong. */
+int arguments_headway(const struct arguments *a, struct headway_wish *ret);
 /* All values of it in order, NULL-ended, to be freed with free(). */
 const char **arguments_all(const struct arguments *a, const char *name);
 /* What overrides the file: every --set and --observe, then --launcher and --rootfs as such;

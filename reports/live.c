@@ -16,7 +16,11 @@ struct live {
     int64_t total_steps, step;
     int64_t begin_ns, now_ns, drawn_ns;
     int told; /* the newest round whose completion has been printed */
-    bool drawn, brief;
+    bool drawn, brief, quiet;
+    const char *place;
+    int64_t place_left_ns;
+    struct tempo tempo;
+    struct headway headway; /* objects alone */
     struct rounds rounds;
 };
 
@@ -32,6 +36,25 @@ void live_be_brief(struct live *l) {
     l->brief = true;
 }
 
+void live_be_quiet(struct live *l) {
+    l->quiet = true;
+}
+
+void live_place(struct live *l, const char *place, int64_t left_ns) {
+    l->place = place;
+    l->place_left_ns = left_ns;
+}
+
+void live_tell(struct live *l, const struct headway_wish *wish, const char *verb) {
+    headway_begin(&l->headway, &(struct headway_spec){.out = l->out,
+                                                      .verb = verb,
+                                                      .of = l->title,
+                                                      .unit = "steps",
+                                                      .total = l->total_steps,
+                                                      .own_line = true,
+                                                      .wish = *wish});
+}
+
 static double seconds(const struct live *l, int64_t t_ns) {
     return (double)(t_ns - l->begin_ns) / 1e9;
 }
@@ -43,22 +66,40 @@ static void erase(struct live *l) {
     l->drawn = false;
 }
 
+/* Of one run when its last step comes, as things go; of several when the last of them ends. */
+static void put_left(const struct live *l, struct buf *out) {
+    int64_t after_ns = l->now_ns - l->begin_ns, left_ns = -1;
+    if (l->place)
+        left_ns = l->place_left_ns - after_ns;
+    else if (l->total_steps)
+        left_ns = tempo_left_ns(&l->tempo, after_ns, l->total_steps);
+    if (left_ns <= 0)
+        return;
+    buf_puts(out, "about ");
+    headway_put_time(out, left_ns);
+    buf_puts(out, " left  ");
+}
+
 /* Cut to the width, so that a narrow terminal shows one line and not two. */
 static void draw(struct live *l) {
     BUF_FINI struct buf text = {0};
+    int columns = l->style.width;
     buf_printf(&text, "%6.1f s  ", seconds(l, l->now_ns));
+    if (l->place)
+        buf_printf(&text, "%s  ", l->place);
+    put_left(l, &text);
     printable_puts(&text, l->title);
     if (l->rounds.n)
         buf_printf(&text, "  round %zu", l->rounds.n);
     if (l->step && l->total_steps) {
         int cells = (int)((double)l->step * BAR_CELLS / (double)l->total_steps);
         buf_printf(&text, "  step %lld/%lld", (long long)l->step, (long long)l->total_steps);
-        if (l->style.width >= 70)
+        if (columns >= 70 && page_columns(buf_str(&text)) + BAR_CELLS + 4 < columns)
             buf_printf(&text, "  [%-*.*s]", BAR_CELLS, cells, "####################");
     } else if (l->step) {
         buf_printf(&text, "  step %lld", (long long)l->step);
     }
-    page_cut(&text, l->style.width - 1);
+    page_cut(&text, columns - 1);
     erase(l);
     fputs(buf_str(&text), l->out);
     fflush(l->out);
@@ -147,21 +188,29 @@ static void tell_round(struct live *l, const struct record *r) {
 }
 
 void live_record(struct live *l, const struct record *r) {
-    if (!l->begin_ns)
+    if (!l->begin_ns) {
         l->begin_ns = r->t_ns;
+        tempo_begin(&l->tempo, 0, 0);
+    }
     l->now_ns = r->t_ns;
     rounds_feed(&l->rounds, r);
     if (r->source == SOURCE_JOB && record_is(r, "step"))
         l->step = record_i64(r, "step", l->step);
     if (l->step < 0 || (l->total_steps && l->step > l->total_steps))
         l->step = l->total_steps;
+    if (l->step) {
+        tempo_note(&l->tempo, l->now_ns - l->begin_ns, l->step);
+        headway_at(&l->headway, l->step, NULL);
+    }
+    if (l->quiet)
+        return;
     if (r->source == SOURCE_HARNESS && record_is(r, "quiet"))
         tell_quiet(l, r);
     if (r->source == SOURCE_HARNESS && !l->brief)
         tell_harness(l, r);
     if (!l->brief)
         tell_round(l, r);
-    if (l->style.width && (!l->drawn || l->now_ns - l->drawn_ns >= REDRAW_NS))
+    if (l->style.width && !l->style.still && (!l->drawn || l->now_ns - l->drawn_ns >= REDRAW_NS))
         draw(l);
 }
 
@@ -169,6 +218,7 @@ struct live *live_end(struct live *l) {
     if (!l)
         return NULL;
     erase(l);
+    headway_end(&l->headway);
     fflush(l->out);
     rounds_fini(&l->rounds);
     free(l);

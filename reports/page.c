@@ -16,6 +16,10 @@ static int columns(const char *s, size_t n) {
     return c;
 }
 
+int page_columns(const char *text) {
+    return columns(text, strlen(text));
+}
+
 static void put_bytes(struct page *p, const char *s, size_t n) {
     buf_put(p->out, s, n);
     p->column += columns(s, n);

@@ -29,6 +29,7 @@ void page_labelled(struct page *p, int at, enum ink label_ink, const char *label
 /* Cuts a line that is longer than so many columns. */
 void page_cut(struct buf *line, int width);
 bool page_narrow(const struct page *p);
+int page_columns(const char *text); /* that it takes when it is printed */
 
 /* The sign of a finding: a check mark, a cross ... or a letter where the locale has none. */
 const char *page_mark(const struct page *p, enum finding_status s);

@@ -12,6 +12,7 @@ struct report_style { /* of the terminal it goes to; zero for a file */
     bool color;       /* NO_COLOR and TERM=dumb are respected */
     bool unicode;     /* the locale is UTF-8 */
     int width;        /* columns; 0: no terminal, lines are as long as they are */
+    bool still;       /* a terminal on which no line can be written over */
     bool whole_words; /* a word that is longer than a line stands out of it, to be copied */
 };
 

@@ -1,16 +1,17 @@
 /* What the terminal and the environment say about colour, width and Unicode. */
 #include "reports/report.h"
 
+#include "reports/headway.h"
+
 #include "base/str.h"
 #include "base/sys/printing.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { WIDTH_MIN = 20, WIDTH_ASSUMED = 80 };
+enum { WIDTH_MIN = 20 };
 
 static bool is_set(const char *name) {
     const char *value = getenv(name);
@@ -29,21 +30,13 @@ static bool locale_is_utf8(void) {
     return false;
 }
 
-static int width_of(int fd) {
-    struct winsize size;
-    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col)
-        return size.ws_col < WIDTH_MIN ? WIDTH_MIN : size.ws_col;
-    int64_t columns;
-    if (str_to_i64(getenv("COLUMNS") ? getenv("COLUMNS") : "", WIDTH_MIN, 10000, &columns))
-        return (int)columns;
-    return WIDTH_ASSUMED;
-}
-
 struct report_style report_style_of(FILE *out) {
     struct report_style style = {.unicode = locale_is_utf8()};
     if (!isatty(printing_fd(out)))
         return style;
-    style.width = width_of(printing_fd(out));
+    int columns = headway_columns(out);
+    style.width = columns < WIDTH_MIN ? WIDTH_MIN : columns;
+    style.still = !headway_rewrites(out);
     style.color = !is_set("NO_COLOR") && !str_eq(getenv("TERM"), "dumb");
     return style;
 }

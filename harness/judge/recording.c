@@ -73,7 +73,11 @@ static struct scenario *load_scenario(const char *path, struct buf *complaint) {
 static void judge(struct recording *r, int history, const struct recording_source *from) {
     const struct folder *folder = from->dir ? &r->folder : NULL;
     rounds_load(&r->rounds, !r->scenario->torchrun_semantics, &r->history);
-    struct trial t = {.scenario = r->scenario, .history = &r->history, .rounds = &r->rounds};
+    struct trial t = {.scenario = r->scenario,
+                      .history = &r->history,
+                      .rounds = &r->rounds,
+                      .judged = from->judged,
+                      .judged_arg = from->judged_arg};
     verdict_judge(&r->verdict, &t);
     own_checks_judge(&r->verdict, r->scenario, &r->history, history, folder, from->programs);
     if (folder) {

@@ -31,6 +31,9 @@ struct recording_source {
     const char *scenario; /* NULL: dir/scenario.yaml */
     const char *history;  /* NULL: dir/history.jsonl */
     bool programs;        /* the scenario's own checks are started */
+    void (*judged)(void *arg, size_t done,
+                   size_t of); /* as in struct trial; NULL: nobody is told */
+    void *judged_arg;
 };
 
 /* Reads and judges. What is missing or wrong goes to *complaint, ready to be printed, and -1 is

@@ -371,12 +371,17 @@ void verdict_judge(struct verdict *v, const struct trial *t) {
     lost_find(&lost, t->history, view_of(views, OF_ROUNDS | SOURCES(HARNESS), t)->rounds);
     whole.lost = &lost;
     *v = (struct verdict){0};
-    for (size_t i = 0; checks[i]; i++) {
+    size_t of = 0;
+    while (checks[of])
+        of++;
+    for (size_t i = 0; i < of; i++) {
         unsigned sources = checks[i]->sources | SOURCES(HARNESS);
         struct finding f;
         judge_one(&f, checks[i], t->scenario, view_of(views, sources, t), &lost);
         leave_lost(&f, checks[i], &whole, &sound);
         add(v, t->history, &e, f);
+        if (t->judged)
+            t->judged(t->judged_arg, i + 1, of);
     }
     v->exit_code = verdict_exit_code(v, t->history);
     goodput_measure(&v->goodput, t->history,

@@ -33,6 +33,8 @@ struct trial {
     const struct lags *lags; /* of the harness: harness/judge/checks/lags.h */
     const struct lost *lost; /* of the whole history: harness/judge/checks/lost.h */
     struct arena *arena;     /* for what a check needs until it has judged */
+    void (*judged)(void *arg, size_t done, size_t of); /* told of each check; NULL: nobody is */
+    void *judged_arg;
 };
 
 struct finding {

@@ -2,6 +2,7 @@
 
 #include "base/str.h"
 #include "base/sys/printing.h"
+#include "reports/headway.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -73,29 +74,17 @@ void announcement_plan(const struct announcement *a) {
 
 /* ---- what it costs ---- */
 
-static const int64_t second = 1000000000;
-
-void announcement_put_time(struct buf *out, int64_t ns) {
-    int64_t s = (ns + second - 1) / second;
-    if (s < 120)
-        buf_printf(out, "%" PRId64 " s", s);
-    else if (s % 60)
-        buf_printf(out, "%" PRId64 "m %" PRId64 "s", s / 60, s % 60);
-    else
-        buf_printf(out, "%" PRId64 "m", s / 60);
-}
-
 static void say_cost(const char *name, const struct generate_cost *c) {
     BUF_FINI struct buf text = {0};
     buf_printf(&text, "- %s: about ", name);
-    announcement_put_time(&text, c->usual_ns);
+    headway_put_time(&text, c->usual_ns);
     if (c->long_ns > c->usual_ns) {
         buf_puts(&text, ", or ");
-        announcement_put_time(&text, c->long_ns);
+        headway_put_time(&text, c->long_ns);
         buf_puts(&text, " if the others wait for the lost node");
     }
     buf_puts(&text, "; at most ");
-    announcement_put_time(&text, c->most_ns);
+    headway_put_time(&text, c->most_ns);
     announcement_say("%s", buf_str(&text));
 }
 
@@ -107,8 +96,8 @@ void announcement_costs(const struct announcement_costs *c) {
     for (int i = 0; i < c->n; i++)
         if (c->v[i].least_ns)
             say_cost(c->faults[i].name, &c->v[i]);
-    announcement_put_time(&left, c->left_ns);
-    announcement_put_time(&all, c->all_ns);
+    headway_put_time(&left, c->left_ns);
+    headway_put_time(&all, c->all_ns);
     if (c->left_ns < c->all_ns)
         announcement_say("of the budget of %s %s are left, and all of them may take %s: what does "
                          "not fit is not run (--budget gives more)",

@@ -37,8 +37,6 @@ struct announcement_costs {
 
 /* What each disaster may cost, and whether the budget will do. */
 void announcement_costs(const struct announcement_costs *c);
-/* "8 s", "5m 20s" */
-void announcement_put_time(struct buf *out, int64_t ns);
 
 /* The table on standard output, the page in dir. Returns 0 or a -errno. */
 int announcement_result(struct overview *o, const struct scenario *base, const struct folder *dir,

@@ -119,8 +119,12 @@ static void on_end(void *arg, int fd, int what) {
     r->job->code = code_of(r->owner, status, died);
     r->job->late = r->owner->late && r->job->code == EXIT_INTERRUPTED;
     r->owner->stopped |= r->job->code == EXIT_INTERRUPTED;
+    if (r->owner->spec->shown)
+        r->owner->spec->shown(r->owner->spec->arg, r->job, true);
     if (!r->owner->spec->ended)
         print_output(r->output);
+    if (r->owner->spec->shown)
+        r->owner->spec->shown(r->owner->spec->arg, r->job, false);
     if (died) {
         char text[64];
         fprintf(stderr, "rankquake run: %s: its harness died: %s\n", r->job->file,

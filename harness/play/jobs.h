@@ -20,6 +20,8 @@ struct jobs_spec {
     int at_once;                /* at most so many at a time */
     const char *const *options; /* what each is given besides, NULL-ended */
     int64_t until_ns;           /* on the monotonic clock: those that run then are ended; 0: none */
+    /* Told before and after the output of one that has ended is printed; NULL: nobody is. */
+    void (*shown)(void *arg, const struct job *j, bool before);
     void (*ended)(void *arg, struct job *j); /* in place of printing its output; NULL: print it */
     void *arg;
 };

@@ -169,12 +169,16 @@ static int execute(struct outcome_of_run *o, const struct run_spec *given,
         return file;
     history_create_in(&o->history, file);
     rounds_init(&o->rounds, !s->torchrun_semantics);
-    if (!options->brief)
+    if (!options->brief && !options->wish.quiet)
         fprintf(stage, "%s\n", title);
     fflush(stage);
     struct live *live = live_new(stage, &style, title, steps_of(&s->job));
     if (options->brief)
         live_be_brief(live);
+    if (options->wish.quiet)
+        live_be_quiet(live);
+    live_place(live, options->place, options->place_left_ns);
+    live_tell(live, &options->wish, options->verb ? options->verb : "run");
     spec.folder = &o->dir;
     spec.seen = on_seen;
     spec.seen_arg = live;
@@ -393,7 +397,7 @@ int suite_control(const struct plan *p, const struct suite_options *o, const str
         return EXIT_BROKEN;
     if (o->fresh || !*cache || control_read(cache, ret, NULL) < 0)
         return run_control(p, o, dir, cache, ret, err);
-    if (!o->brief)
+    if (!o->brief && !o->wish.quiet)
         fprintf(stage_of(o), "control run: kept (--fresh renews it)\n");
     return EXIT_PASS;
 }
@@ -447,7 +451,7 @@ int suite_run(const struct plan *p, const struct suite_options *o, struct err *e
     struct outcome_of_run *run = mem_new(struct outcome_of_run);
     struct control control = {.first_step = -1, .last_step = -1, .kept = -1};
     int code = EXIT_BROKEN;
-    if (p->isolation == ISOLATION_PROCESSES && !o->brief)
+    if (p->isolation == ISOLATION_PROCESSES && !o->brief && !o->wish.quiet)
         tell_processes(p, stage_of(o));
     if (suite_make_dir(o->out, p->scenario->name, p->seed, &run->dir, err) == 0 &&
         write_inputs(p, &run->dir, err) == 0)

@@ -4,6 +4,7 @@
 #include "harness/judge/verdict.h"
 #include "harness/run/control.h"
 #include "harness/scenario/generate.h"
+#include "reports/headway.h"
 
 struct suite_options {
     const char *out;         /* the folder that run directories are made in */
@@ -15,6 +16,10 @@ struct suite_options {
     bool alone;  /* without a control run: nothing is compared, and no report is made */
     bool brief;  /* a status line where there is a terminal; the caller prints what came of it */
     bool fresh;  /* make the control run although its result is in the cache */
+    const char *place; /* live.h: which of several it is, "2 of 6"; NULL: the only one */
+    int64_t place_left_ns;
+    const char *verb; /* that plays it, for whom its headway is told; NULL: run */
+    struct headway_wish wish;
     int64_t until_ns;     /* run.h: on the monotonic clock; 0: a run has its own limits only */
     const char *coverage; /* coverage.h: what the run is compared with; NULL: nothing */
 };

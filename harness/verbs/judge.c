@@ -1,5 +1,6 @@
 /* Judges a recorded run again. */
 #include "harness/judge/recording.h"
+#include "reports/headway.h"
 #include "reports/report.h"
 #include "harness/verbs.h"
 
@@ -16,12 +17,30 @@ static void keep(const struct recording *r) {
     buf_fini(&text);
 }
 
+static void on_judged(void *arg, size_t done, size_t of) {
+    struct headway *h = arg;
+    h->spec.total = (int64_t)of;
+    headway_at(h, (int64_t)done, NULL);
+}
+
 /* A history from elsewhere has no directory of its own to write reports to. */
-static int judge_source(const struct recording_source *from) {
+static int judge_source(const struct recording_source *given, const struct headway_wish *wish) {
     struct recording r;
+    struct recording_source source = *given, *from = &source;
+    struct headway headway;
     BUF_FINI struct buf complaint = {0};
     struct err err = {0};
-    if (recording_read(&r, from, &complaint) < 0) {
+    /* The report has standard output for itself; elsewhere than at a terminal nobody waits long. */
+    headway_begin(
+        &headway,
+        &(struct headway_spec){
+            .out = stderr, .verb = "judge", .unit = "checks", .no_lines = true, .wish = *wish});
+    headway_at(&headway, 0, "reading the history");
+    source.judged = on_judged;
+    source.judged_arg = &headway;
+    int read = recording_read(&r, from, &complaint);
+    headway_end(&headway);
+    if (read < 0) {
         fprintf(stderr, "rankquake judge: %s", buf_str(&complaint));
         return EXIT_USAGE_ERROR;
     }
@@ -41,8 +60,12 @@ static int judge(const struct arguments *a) {
         return verb_usage_error(a->verb, "either --programs or --no-programs");
     if (a->files_n != 1)
         return verb_usage_error(a->verb, a->files_n ? "one directory at a time" : "which run?");
+    struct headway_wish wish;
+    int bad = arguments_headway(a, &wish);
+    if (bad)
+        return bad;
     *(from.scenario ? &from.history : &from.dir) = a->files[0];
-    return judge_source(&from);
+    return judge_source(&from, &wish);
 }
 
 const struct verb verb_judge = {
@@ -56,6 +79,7 @@ const struct verb verb_judge = {
             {"--scenario", "FILE",
              "the scenario to judge a history from elsewhere by; only the verdict is printed"},
             VERB_PROGRAMS,
+            VERB_HEADWAY,
             {0}},
     .run = judge,
 };

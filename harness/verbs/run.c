@@ -33,6 +33,9 @@ struct run_request {
     int64_t jobs, budget_ns, began_ns;
     bool stress;
     struct suite_options suite;
+    struct headway headway; /* of the runs, where there are several */
+    int64_t runs, *todo;    /* that there will be, 0: nobody knows; those left of each selected */
+    char place[48];         /* "2 of 6" */
 };
 
 /* ---- options ---- */
@@ -82,6 +85,7 @@ static const struct verb_option options[] = {
     {"--strict", NULL, "inconclusive and skipped count as failed"},
     {"--untrusted", NULL,
      "for files that somebody else wrote: start nothing of them outside of nodes; needs --rootfs"},
+    VERB_HEADWAY,
     {"--beside", NULL, NULL}, /* jobs.h: somebody else speaks for all runs */
     {"--alone", NULL, NULL},  /* suite.h: its history is all that is wanted */
     {0},
@@ -150,7 +154,8 @@ static int take_options(struct run_request *q, const struct arguments *a) {
         return verb_usage_error(a->verb,
                                 "--format %s: there is no such report; see rankquake list reports",
                                 q->suite.format);
-    r = take_budget(q, a);
+    r = arguments_headway(a, &q->suite.wish);
+    r = r ? r : take_budget(q, a);
     return r ? r : take_numbers(q, a);
 }
 
@@ -218,13 +223,73 @@ static int64_t runs_in_all(const void *arg, const struct selected *l) {
     return seeds > 1000000 || each > 1000000 ? INT64_MAX : seeds * each;
 }
 
-static void run_once(const struct run_request *q, const struct selected *l, struct run_tally *t) {
+/* ---- how far it is ---- */
+
+static void count_runs(struct run_request *q) {
+    q->todo = arena_array(&q->arena, int64_t, q->selection.n + 1);
+    q->runs = 0;
+    for (size_t i = 0; i < q->selection.n; i++) {
+        const struct selected *l = &q->selection.v[i];
+        q->todo[i] = l->left_out ? 0 : runs_in_all(q, l);
+        if (q->todo[i] > 1000000) { /* until one fails */
+            q->runs = 0;
+            return;
+        }
+        q->runs += q->todo[i];
+    }
+}
+
+static void begin_headway(struct run_request *q) {
+    struct headway_spec spec = {.out = str_eq(q->suite.format, "terminal") ? stdout : stderr,
+                                .verb = "run",
+                                .unit = "runs",
+                                .total = q->runs,
+                                .until_ns = q->budget_ns ? q->began_ns + q->budget_ns : 0,
+                                .own_line = q->jobs <= 1,
+                                .no_lines = true,
+                                .wish = q->suite.wish};
+    if (q->runs != 1 && !q->suite.beside)
+        headway_begin(&q->headway, &spec);
+}
+
+/* By how long each took the last time, or is guessed to take. */
+static int64_t left_of_all_ns(const struct run_request *q) {
+    int64_t ns = 0;
+    for (size_t i = 0; i < q->selection.n && q->runs; i++)
+        if (q->todo[i])
+            ns += q->todo[i] * budget_estimate_ns(&q->selection.v[i]);
+    return q->runs ? ns / q->jobs : -1;
+}
+
+/* l: the one that is about to run, or has just ended. */
+static void tell_headway(struct run_request *q, const struct selected *l, int64_t done) {
+    if (q->runs == 1 || q->suite.beside)
+        return;
+    headway_expect(&q->headway, left_of_all_ns(q));
+    headway_at(&q->headway, done, l ? l->scenario->name : NULL);
+    if (q->runs)
+        snprintf(q->place, sizeof(q->place), "%lld of %lld", (long long)done + 1,
+                 (long long)q->runs);
+    else
+        snprintf(q->place, sizeof(q->place), "run %lld", (long long)done + 1);
+    q->suite.place = q->place;
+    q->suite.place_left_ns = headway_left_ns(&q->headway);
+}
+
+static void count_down(struct run_request *q, const struct selected *l) {
+    int64_t *todo = &q->todo[l - q->selection.v];
+    *todo -= *todo > 0;
+}
+
+static void run_once(struct run_request *q, const struct selected *l, struct run_tally *t) {
     struct err err = {0};
+    tell_headway(q, l, (int64_t)t->n);
     struct suite_options o = q->suite;
     char coverage[PATH_MAX];
     if (!o.alone && selected_cache(l, "answered", true, coverage, sizeof(coverage)) == 0)
         o.coverage = coverage;
     int64_t began_ns = clock_monotonic_ns();
+    count_down(q, l);
     o.sets = l->sets;
     int code = suite_run(l->plan, &o, &err);
     if (err.code)
@@ -246,7 +311,7 @@ static bool is_last(const struct run_request *q, const struct run_tally *t) {
 }
 
 /* One file, with every seed, as often as asked; stops when interrupted. */
-static void run_file(const struct run_request *q, const struct selected *l, struct run_tally *t) {
+static void run_file(struct run_request *q, const struct selected *l, struct run_tally *t) {
     int host = check_host(q, l);
     bool until_failure = !q->selection.counted && l->scenario->repeat.until_failure;
     if (host != EXIT_PASS) {
@@ -340,7 +405,7 @@ static void print_lost(const struct run_request *q, const struct run_tally *t) {
 /* What each run is told besides its file and its seed. */
 static const char *const *options_of(struct run_request *q) {
     size_t n = 0;
-    const char **v = arena_array(&q->arena, const char *, 9);
+    const char **v = arena_array(&q->arena, const char *, 10);
     v[n++] = "--out";
     v[n++] = q->suite.out;
     v[n++] = "--format";
@@ -353,6 +418,8 @@ static const char *const *options_of(struct run_request *q) {
         v[n++] = "--strict";
     if (q->suite.fresh)
         v[n++] = "--fresh";
+    if (q->suite.wish.quiet)
+        v[n++] = "--quiet";
     return v;
 }
 
@@ -375,13 +442,33 @@ static size_t list_jobs(const struct run_request *q, struct job *ret, const stru
     return n;
 }
 
+struct side_by_side {
+    struct run_request *q;
+    const struct job *jobs;
+    const struct selected **of;
+    int64_t done;
+};
+
+static void on_shown(void *arg, const struct job *j, bool before) {
+    struct side_by_side *s = arg;
+    if (before) {
+        headway_erase(&s->q->headway);
+        return;
+    }
+    count_down(s->q, s->of[j - s->jobs]);
+    tell_headway(s->q, s->of[j - s->jobs], ++s->done);
+}
+
 static void run_side_by_side(struct run_request *q, struct run_tally *t) {
     struct err err = {0};
     size_t n = list_jobs(q, NULL, NULL);
     struct job *jobs = arena_array(&q->arena, struct job, n + 1);
     const struct selected **of = arena_array(&q->arena, const struct selected *, n + 1);
     list_jobs(q, jobs, of);
-    struct jobs_spec spec = {.at_once = (int)q->jobs, .options = options_of(q)};
+    struct side_by_side s = {.q = q, .jobs = jobs, .of = of};
+    struct jobs_spec spec = {
+        .at_once = (int)q->jobs, .options = options_of(q), .shown = on_shown, .arg = &s};
+    tell_headway(q, NULL, 0);
     if (jobs_run(jobs, n, &spec, &err) < 0) {
         fprintf(stderr, "rankquake run: %s\n", err.msg);
         tally_add(t, EXIT_BROKEN, &q->selection.v[0]);
@@ -450,10 +537,15 @@ static int run_all(struct run_request *q) {
         remains_tell("run", q->suite.out, stderr);
     int bad = selection_read(&q->selection, &q->files);
     choose(q);
+    if (!bad) {
+        count_runs(q);
+        begin_headway(q);
+    }
     if (!bad && q->jobs > 1)
         run_side_by_side(q, &t);
     else if (!bad)
         run_one_by_one(q, &t);
+    headway_end(&q->headway);
     print_tally(q, &t);
     if (!bad)
         print_curves(q);

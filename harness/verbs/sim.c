@@ -65,6 +65,7 @@ static const struct verb_option options[] = {
     {"--free-watches", NULL, "exhaustive: watches and reads lag as they like, uncounted"},
     {"--memory", "MB", "exhaustive: give up beyond it (default: 2048)"},
     {"--path", "FILE", "exhaustive: take the choices written down there, and print each"},
+    VERB_HEADWAY,
     {0},
 };
 
@@ -320,7 +321,8 @@ static int keep(const struct seeds_spec *s, const struct seeds_tally *t, bool sh
     return dir && s->first == s->last ? record_seed(s, dir) : 0;
 }
 
-static int simulate(const struct seeds_spec *given, bool shrinks, const char *dir) {
+static int simulate(const struct seeds_spec *given, bool shrinks, const char *dir,
+                    const struct headway_wish *wish) {
     struct seeds_spec s = *given;
     struct err err = {0};
     static struct seeds_tally t;
@@ -332,7 +334,7 @@ static int simulate(const struct seeds_spec *given, bool shrinks, const char *di
     printf("sim, seeds %" PRIu64 ":%" PRIu64 ", rankquake %s, %s\n", s.first, s.last,
            RANKQUAKE_VERSION, RANKQUAKE_CORE);
     fflush(stdout);
-    progress_begin(&progress, s.last - s.first + 1, s.config.trace);
+    progress_begin(&progress, s.last - s.first + 1, s.config.trace, wish);
     s.seen = on_seen;
     s.arg = &progress;
     int r = seeds_run(&s, &t, &err);
@@ -409,8 +411,11 @@ static int main_sim(const struct arguments *a) {
     if (arguments_value(a, "--scenario"))
         return take_scenario(a);
     sim_config_default(&s.config);
+    struct headway_wish wish;
     int r = take_options(a, &s);
-    return r ? r : simulate(&s, !arguments_value(a, "--no-shrink"), arguments_value(a, "--out"));
+    r = r ? r : arguments_headway(a, &wish);
+    return r ? r
+             : simulate(&s, !arguments_value(a, "--no-shrink"), arguments_value(a, "--out"), &wish);
 }
 
 const struct verb verb_sim = {

@@ -50,6 +50,7 @@ static const struct verb_option options[] = {
     {"--keep", NULL, "keep scratch directories"},
     {"--fresh", NULL, "make the control run again, whatever the cache holds"},
     {"--strict", NULL, "inconclusive and skipped count as failed"},
+    VERB_HEADWAY,
     {0},
 };
 
@@ -70,12 +71,15 @@ static int take_options(struct trying *t, const struct arguments *a) {
     const char *seed = arguments_value(a, "--seed"), *out = arguments_value(a, "--out");
     const char *budget = arguments_value(a, "--budget");
     int64_t v = 1, budget_ns = default_budget_ns;
+    struct headway_wish wish;
     t->jobs = 1;
     if (seed && !str_to_i64(seed, 0, INT64_MAX, &v))
         return verb_usage_error(a->verb, "--seed %s: write a whole number, 0 or more", seed);
     int r = arguments_number(a, "--jobs", 1, 1000, &t->jobs);
     if (r == 0)
         r = arguments_duration(a, "--budget", &budget_ns);
+    if (r == 0)
+        r = arguments_headway(a, &wish);
     if (r)
         return r;
     t->budget = budget ? budget : default_budget;
@@ -87,6 +91,8 @@ static int take_options(struct trying *t, const struct arguments *a) {
                                       .strict = arguments_value(a, "--strict"),
                                       .fresh = arguments_value(a, "--fresh"),
                                       .until_ns = clock_monotonic_ns() + budget_ns,
+                                      .verb = "try",
+                                      .wish = wish,
                                       .brief = true};
     take_sets(t, a);
     const char **also = arguments_all(a, "--also");
@@ -229,7 +235,9 @@ static int run_control(struct trying *t) {
     }
     BUF_FINI struct buf when = {0};
     generate_moment_text(&t->run, &t->moment, &when);
-    announcement_say("each fault strikes at %s; the control run is not made again", buf_str(&when));
+    if (!t->suite.wish.quiet)
+        announcement_say("each fault strikes at %s; the control run is not made again",
+                         buf_str(&when));
     for (int i = 0; i < t->n; i++)
         generate_on_disk(&t->arena, t->base, &t->run, &t->faults[i]);
     trying_saving(t);
@@ -266,7 +274,8 @@ static int try_it(struct trying *t, const struct arguments *a) {
         code = load_base(t);
     if (code)
         return code;
-    say_plan(t);
+    if (!t->suite.wish.quiet)
+        say_plan(t);
     remains_tell("try", t->suite.out, stderr);
     typed_print(a->rest, &command);
     t->overview =

@@ -3,6 +3,7 @@
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "harness/judge/recording.h"
+#include "reports/headway.h"
 #include "reports/report.h"
 #include "harness/play/announcement.h"
 
@@ -78,10 +79,10 @@ static void leave_out(struct trying *t, int i) {
     t->files[i].code = trying_soft(t, EXIT_SKIPPED);
     snprintf(row->what, sizeof(row->what), "not run: the budget of %s is spent", t->budget);
     buf_puts(&why, "it would take ");
-    announcement_put_time(&why, t->costs[i].usual_ns);
+    headway_put_time(&why, t->costs[i].usual_ns);
     if (trying_left_ns(t)) {
         buf_puts(&why, ", and there are left ");
-        announcement_put_time(&why, trying_left_ns(t));
+        headway_put_time(&why, trying_left_ns(t));
     }
     buf_puts(&why, "; --budget 20m gives more");
     str_copy(row->seen, sizeof(row->seen), buf_str(&why));
@@ -149,9 +150,26 @@ static void run_one(struct trying *t, int i) {
     scenario_free(s);
 }
 
+/* By what each is to cost, and no later than the budget has it. */
+static void tell_headway(struct trying *t, const char *name) {
+    int64_t left_ns = 0, done = 0;
+    for (int i = 0; i < t->n; i++) {
+        left_ns += t->files[i].code < 0 ? t->costs[i].usual_ns : 0;
+        done += t->files[i].code >= 0;
+    }
+    headway_expect(&t->headway, t->jobs > 1 && t->moment.by_step ? left_ns / t->jobs : left_ns);
+    headway_at(&t->headway, done, name);
+    snprintf(t->place, sizeof(t->place), "%lld of %d", (long long)(done < t->n ? done + 1 : done),
+             t->n);
+    t->suite.place = t->place;
+    t->suite.place_left_ns = headway_left_ns(&t->headway);
+}
+
 static void on_ended(void *arg, struct job *j) {
     struct trying *t = arg;
+    headway_erase(&t->headway);
     read_row(t, (int)(j - t->files));
+    tell_headway(t, NULL);
 }
 
 /* Side by side each is a harness of its own; what it prints is in its reports. */
@@ -198,7 +216,7 @@ static void run_one_by_one(struct trying *t) {
         if (t->files[i].code < 0 && trying_left_ns(t) < t->costs[i].least_ns)
             leave_out(t, i);
         else if (t->files[i].code < 0)
-            run_one(t, i);
+            tell_headway(t, t->faults[i].name), run_one(t, i);
         read_row(t, i);
         if (t->files[i].code == EXIT_INTERRUPTED || stop_after(t, i))
             return;
@@ -222,7 +240,8 @@ static void say_costs(struct trying *t) {
     if (t->moment.by_step)
         c.all_ns /= t->jobs;
     c.all_ns = c.all_ns > longest_ns ? c.all_ns : longest_ns;
-    announcement_costs(&c);
+    if (!t->suite.wish.quiet)
+        announcement_costs(&c);
 }
 
 void trying_disturb(struct trying *t) {
@@ -242,8 +261,17 @@ void trying_disturb(struct trying *t) {
             read_row(t, i);
     }
     say_costs(t);
+    headway_begin(&t->headway, &(struct headway_spec){.out = stdout,
+                                                      .verb = "try",
+                                                      .unit = "runs",
+                                                      .total = t->n,
+                                                      .until_ns = t->suite.until_ns,
+                                                      .own_line = t->jobs <= 1,
+                                                      .no_lines = true,
+                                                      .wish = t->suite.wish});
     if (t->jobs > 1)
         run_side_by_side(t);
     else
         run_one_by_one(t);
+    headway_end(&t->headway);
 }

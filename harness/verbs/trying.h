@@ -27,6 +27,8 @@ struct trying {
     int n;
     struct generate_cost *costs; /* of each fault, as files */
     struct job *files;
+    struct headway headway; /* of the runs with a fault */
+    char place[32];         /* "2 of 6" */
     struct overview overview;
     struct overview_row *rows; /* 1 + n */
 };

@@ -46,7 +46,7 @@ coproc bar { exec script -qec "stty cols 200; exec '$rq' sim --seeds 1:200000000
 pid=$bar_PID
 exec {said}<&"${bar[0]}" {typed}>&"${bar[1]}"
 drawn=
-until [[ $drawn == *' an hour  marks '*' violations 0'* ]]; do
+until [[ $drawn == *' an hour  '*'marks '*' violations 0'* ]]; do
     read -r -t 180 -d $'\r' -u "$said" drawn || break
 done
 [[ $drawn == *" violations 0" ]] || fail "no bar is drawn: $drawn"

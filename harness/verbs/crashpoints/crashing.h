@@ -14,6 +14,7 @@
 #include "harness/scenario/pattern.h"
 #include "harness/verbs.h"
 #include "reports/crash_points.h"
+#include "reports/headway.h"
 
 #include <limits.h>
 
@@ -89,6 +90,7 @@ struct crashing {
     size_t trials_n, tried, not_tried;
     struct crash_points report;
     volatile int *interrupted;
+    struct headway_wish wish;
 };
 
 /* ---- scene.c: of a scenario ---- */

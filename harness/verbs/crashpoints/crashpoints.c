@@ -54,6 +54,7 @@ static const struct verb_option options[] = {
     {"--share-network", NULL, "the host's network, and not one in which there is only the job"},
     {"--junit", "FILE", "one case per crash point, as in junit.xml of the run directory"},
     {"--out", "DIR", "where the directory of the run is made (default: runs)"},
+    VERB_HEADWAY,
     {0},
 };
 
@@ -295,6 +296,7 @@ static int take_options(struct crashing *c) {
     if (a->files_n && a->rest)
         return verb_usage_error(a->verb, "%s and a command behind --: one of them", a->files[0]);
     int r = take_cwd(c);
+    r = r ? r : arguments_headway(a, &c->wish);
     r = r ? r : a->files_n ? crashing_take_scenario(c) : take_command(c);
     r = r ? r : take_numbers(c);
     r = r ? r : take_deaths(c);

@@ -156,6 +156,8 @@ struct trial_pool {
     const struct trial_ask *asks;
     struct resumption *ret;
     struct crashing *c;
+    size_t ended;
+    struct headway headway;
 };
 
 static bool may_go_on(const struct crashing *c) {
@@ -189,6 +191,7 @@ static void wait_any(struct trial_pool *p, struct pollfd *fds) {
         if (n > 0 && fds[2 * i].revents) {
             finish(&p->v[i]);
             p->running--;
+            headway_at(&p->headway, (int64_t)++p->ended, NULL);
         }
     }
 }
@@ -213,11 +216,18 @@ bool crashing_try(struct crashing *c, const struct trial_ask *asks, struct resum
     p.v = mem_array(struct running_trial, at_once + 1);
     for (size_t i = 0; i < at_once; i++)
         p.v[i].output = -1;
+    headway_begin(&p.headway, &(struct headway_spec){.out = stdout,
+                                                     .verb = "crashpoints",
+                                                     .unit = "trials",
+                                                     .total = (int64_t)n,
+                                                     .until_ns = c->until_ns,
+                                                     .wish = c->wish});
     start_more(&p);
     while (p.running && may_go_on(c)) {
         wait_any(&p, fds);
         start_more(&p);
     }
+    headway_end(&p.headway);
     end_all(&p);
     free(p.v);
     free(fds);

@@ -157,6 +157,25 @@ static void put_answer(const struct attempts *t, const struct attempt *x, struct
         buf_printf(out, ": %s", buf_str(&x->why));
 }
 
+/* Before it is done, for it takes its time: as its line, or where there is a bar in that. */
+static void begin_line(struct attempts *t, const char *what) {
+    headway_at(&t->headway, t->made - 1, what);
+    if (t->quiet || t->headway.form == HEADWAY_BAR)
+        return;
+    printf("%3d  %-*s ", t->made, WHAT, what);
+    fflush(stdout);
+}
+
+static void end_line(struct attempts *t, const char *what, int64_t took_ns, const char *answer) {
+    headway_erase(&t->headway);
+    if (!t->quiet && t->headway.form == HEADWAY_BAR)
+        printf("%3d  %-*s ", t->made, WHAT, what);
+    if (!t->quiet)
+        printf("%5.1f s  %s\n", (double)took_ns / 1e9, answer);
+    fflush(stdout);
+    headway_at(&t->headway, t->made, what);
+}
+
 enum delta_answer attempt_make(void *arg, const struct scenario *s, const char *what) {
     struct attempts *t = arg;
     struct err err = {0};
@@ -170,15 +189,13 @@ enum delta_answer attempt_make(void *arg, const struct scenario *s, const char *
     if (r == 0 && t->made && !is_valid(x.file, t->seed))
         return DELTA_OTHER;
     t->made++;
-    printf("%3d  %-*s ", t->made, WHAT, what); /* before it is done: it takes its time */
-    fflush(stdout);
+    begin_line(t, what);
     if (r < 0)
         break_off(t, &x, EXIT_BROKEN, err.msg);
     else
         run_often(t, &x);
     put_answer(t, &x, &answer);
-    printf("%5.1f s  %s\n", (double)(clock_monotonic_ns() - began_ns) / 1e9, buf_str(&answer));
-    fflush(stdout);
+    end_line(t, what, clock_monotonic_ns() - began_ns, buf_str(&answer));
     buf_fini(&x.why);
     if (x.same >= t->needed)
         return DELTA_SAME;

@@ -4,6 +4,7 @@
 
 #include "harness/shrink/reduction.h"
 #include "harness/verbs/shrink/failure.h"
+#include "reports/headway.h"
 
 #include <signal.h>
 
@@ -15,6 +16,8 @@ struct attempts {
     int64_t runs, needed; /* each is run at most so often; it fails when so many of them do */
     int64_t until_ns;     /* no run is begun after it; 0: no limit */
     const volatile sig_atomic_t *signalled;
+    struct headway headway; /* of attempts; how many there will be nobody knows */
+    bool quiet;
 
     /* What came of it. */
     int made, runs_made;    /* attempts; runs of them */

@@ -27,6 +27,7 @@ struct shrink_request {
     struct attempts attempts;
     struct reduction reduction;
     int64_t budget_ns;
+    struct headway_wish wish;
     const char *file; /* of the smallest */
 };
 
@@ -45,6 +46,7 @@ static const struct verb_option options[] = {
     {"--share", "PERCENT",
      "how many of these, in per cent, must fail in the same way (default: one run)"},
     {"--budget", "TIME", "no run is begun after so long, 10m; the smallest until then is kept"},
+    VERB_HEADWAY,
     {0},
 };
 
@@ -53,7 +55,10 @@ static int take_numbers(struct shrink_request *q, const struct arguments *a) {
     const char *share = arguments_value(a, "--share");
     int64_t percent = 0;
     t->runs = t->needed = 1;
-    int r = arguments_number(a, "--repeat", 1, RUNS_MAX, &t->runs);
+    int r = arguments_headway(a, &q->wish);
+    t->quiet = q->wish.quiet;
+    if (r == 0)
+        r = arguments_number(a, "--repeat", 1, RUNS_MAX, &t->runs);
     if (r == 0)
         r = arguments_number(a, "--share", 1, 100, &percent);
     if (r)
@@ -199,7 +204,14 @@ static void search(struct shrink_request *q) {
     q->attempts.signalled = &signalled;
     q->attempts.until_ns = q->budget_ns ? clock_monotonic_ns() + q->budget_ns : 0;
     take_incidents(q, &spec);
+    headway_begin(&q->attempts.headway, &(struct headway_spec){.out = stdout,
+                                                               .verb = "shrink",
+                                                               .unit = "attempts",
+                                                               .until_ns = q->attempts.until_ns,
+                                                               .no_lines = true,
+                                                               .wish = q->wish});
     reduction_run(&q->arena, &q->given, &spec, &q->reduction);
+    headway_end(&q->attempts.headway);
     unlink(arena_printf(&q->arena, "%s/trying.yaml", q->attempts.out)); /* each run has its own */
 }
 

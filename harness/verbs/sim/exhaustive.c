@@ -4,8 +4,8 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/sys/file.h"
-#include "base/sys/printing.h"
 #include "harness/explore/explore.h"
+#include "reports/headway.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { PATH_BYTES_MAX = 1 << 20 };
 
@@ -108,18 +107,10 @@ static void print_config(const struct explore_config *c, const char *core) {
     fflush(stdout);
 }
 
-static void erase(void) {
-    static const char line[] = "\r\033[K";
-    printing_put(stdout, line, sizeof(line) - 1);
-}
-
 static bool on_seen(void *arg, uint64_t states, uint64_t waiting, int depth) {
-    const bool *bar = arg;
-    if (*bar) {
-        erase();
-        printf("%" PRIu64 " states, %" PRIu64 " waiting, depth %d", states, waiting, depth);
-        fflush(stdout);
-    }
+    BUF_FINI struct buf note = {0};
+    buf_printf(&note, "%" PRIu64 " waiting, depth %d", waiting, depth);
+    headway_at(arg, (int64_t)states, buf_str(&note));
     return !interrupted;
 }
 
@@ -158,19 +149,21 @@ static int tell(const struct explore_config *c, struct explore_result *r, double
                                        : EXIT_PASS;
 }
 
-static int search(struct explore_config *c, const char *core) {
+/* How many states there are nobody knows before all were seen. */
+static int search(struct explore_config *c, const char *core, const struct headway_wish *wish) {
     struct explore_result r;
     struct sigaction entry = {.sa_handler = on_interrupt};
-    bool bar = isatty(STDOUT_FILENO);
+    struct headway headway;
     clock_t begun = clock();
     sigaction(SIGINT, &entry, NULL);
     sigaction(SIGTERM, &entry, NULL);
     c->seen = on_seen;
-    c->arg = &bar;
+    c->arg = &headway;
     print_config(c, core);
+    headway_begin(&headway, &(struct headway_spec){
+                                .out = stdout, .verb = "sim", .unit = "states", .wish = *wish});
     explore_run(c, &r);
-    if (bar)
-        erase();
+    headway_end(&headway);
     int code = tell(c, &r, (double)(clock() - begun) / CLOCKS_PER_SEC);
     free(r.path);
     return code;
@@ -205,9 +198,11 @@ int exhaustive_main(const struct arguments *a, const char *core) {
                    explore_bounds()[i].text);
         return EXIT_PASS;
     }
+    struct headway_wish wish;
     int r = a->files_n ? verb_usage_error(a->verb, "%s: it takes no files", a->files[0])
                        : take_options(a, &c);
+    r = r ? r : arguments_headway(a, &wish);
     if (r)
         return r;
-    return arguments_value(a, "--path") ? replay(a, &c) : search(&c, core);
+    return arguments_value(a, "--path") ? replay(a, &c) : search(&c, core, &wish);
 }
