@@ -22,6 +22,7 @@
     X(explain)                                                                                     \
     X(halt)                                                                                        \
     X(help)                                                                                        \
+    X(history)                                                                                     \
     X(init)                                                                                        \
     X(inquire)                                                                                     \
     X(judge)                                                                                       \

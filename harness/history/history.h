@@ -15,6 +15,8 @@
  *             run's own history says control: true; kernel is the release; exits is how the status
  *             of a worker that ends is seen, zombie meaning that it is missed when its parent is
  *             quicker; set is what --set has overridden; untrusted: run --untrusted
+ *             calibration {at: begin|end, wall_ns:[n..], processors, cpu_ns, sum}   a small fixed
+ *             computation, each time that it was timed on each of these processors: before the first node is on, after the last is off
  *             node-up {node, addr}   node-down {node, why: killed|end}   steady {}
  *             fault-fired {id, n, fault, on:[name..], step?, lag_ns, held}   the trigger came true
  *             fault-in-force {id, n, fault, t0, ends_node, effects:[word..], signal?, targets:

@@ -29,6 +29,9 @@
 #define ENDED ONE("code", INT), ONE("signal", INT)
 
 const struct history_kind history_kinds[] = {
+    {SOURCE_HARNESS, "calibration", "how long a small fixed computation took, each time",
+     FIELDS(MUST("at", TEXT), MUST("wall_ns", LIST), F("processors", INT), F("cpu_ns", INT),
+            F("sum", INT))},
     {SOURCE_HARNESS, "control", "what the control run gave",
      FIELDS(F("model", TEXT), F("label", TEXT), F("step_ns", INT), F("pace_ns", INT),
             F("first_step", INT), F("last_step", INT), F("loss", NUMBER), F("kept", INT),

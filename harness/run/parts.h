@@ -7,10 +7,11 @@ X(limits)
 X(master)
 X(device_snapshots)
 X(holdings)
-X(kept)     /* opens a worker's files while the worker waits to be executed */
-X(usage)    /* refuses a run before anything of it is there */
-X(pause)    /* what is made from here on is taken down again when a signal comes */
-X(presence) /* a run is marked before the first process of it */
+X(kept)        /* opens a worker's files while the worker waits to be executed */
+X(calibration) /* before there is anything that it could disturb, and when all is gone */
+X(usage)       /* refuses a run before anything of it is there */
+X(pause)       /* what is made from here on is taken down again when a signal comes */
+X(presence)    /* a run is marked before the first process of it */
 X(token)
 X(counting)
 X(nodes)   /* the cluster and the observer; agents start when all above have */

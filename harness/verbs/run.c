@@ -83,6 +83,9 @@ static const struct verb_option options[] = {
      "write the frames of each node's wire to pcap/NODE.pcapng of the run, 64 MiB each at most"},
     {"--fresh", NULL, "make the control run again, whatever the cache holds"},
     {"--strict", NULL, "inconclusive and skipped count as failed"},
+    {"--bisect", NULL,
+     "as the command of git bisect run: 125 (skip) for what stayed open or was skipped, above 127 "
+     "for what must stop it"},
     {"--untrusted", NULL,
      "for files that somebody else wrote: start nothing of them outside of nodes; needs --rootfs"},
     VERB_HEADWAY,
@@ -559,6 +562,25 @@ static int run_all(struct run_request *q) {
     return code;
 }
 
+/* What git bisect run makes of an exit status: 0 good, 125 nobody can tell, 1 to 127 bad, above it
+ * ends. A scenario that cannot be read, or a harness that broke, says nothing of the commit. */
+static int code_for_bisect(int code) {
+    switch (code) {
+    case EXIT_PASS:
+        return 0;
+    case EXIT_FAIL:
+    case EXIT_LEFTOVERS:
+        return 1;
+    case EXIT_INCONCLUSIVE:
+    case EXIT_SKIPPED:
+        return 125;
+    case EXIT_INTERRUPTED:
+        return EXIT_INTERRUPTED;
+    default:
+        return 128 + code;
+    }
+}
+
 static int main_run(const struct arguments *a) {
     struct run_request *q = mem_new(struct run_request);
     q->jobs = 1;
@@ -569,6 +591,8 @@ static int main_run(const struct arguments *a) {
         untrusted_clear_environment();
     if (code == 0)
         code = run_all(q);
+    if (arguments_value(a, "--bisect"))
+        code = code_for_bisect(code);
     free(q->tags);
     selection_fini(&q->selection);
     arena_fini(&q->arena);

@@ -1,0 +1,79 @@
+"""What `rankquake history gate` says of recorded runs of which nothing was changed (false alarms), and of the same
+with the times of those that are judged made longer by a fifth (caught). Arguments: the trend file, rankquake, a scratch file.
+
+in a row:    each ten runs that follow one another, against all before them
+drawn:       ten drawn at random, against a hundred others
+alternately: each other run of twenty in a row, against those between them
+"""
+import collections
+import json
+import random
+import subprocess
+import sys
+
+RUNS, DRAWS = 10, 500
+
+
+def entries_of(path):
+    with open(path) as f:
+        return sorted((json.loads(line) for line in f), key=lambda e: e["time_ns"])
+
+
+def as_judged(entry, factor):
+    times = {name: value if name == "goodput" else value * factor for name, value in entry["measures"].items()}
+    return {**entry, "commit": "new", "branch": "change", "measures": times}
+
+
+def ask(rankquake, scratch, base, judged, factor):
+    with open(scratch, "w") as f:
+        for entry in base:
+            f.write(json.dumps({**entry, "commit": "old", "branch": "main"}) + "\n")
+        for entry in judged:
+            f.write(json.dumps(as_judged(entry, factor)) + "\n")
+    said = subprocess.run([rankquake, "history", "gate", "--commit", "new", "--file", scratch], capture_output=True, text=True)
+    if said.returncode not in (0, 1, 2):
+        sys.exit(f"gate ended with {said.returncode}: {said.stderr}{said.stdout}")
+    return said.returncode, said.stdout
+
+
+def in_a_row(v):
+    for at in range(RUNS, len(v) - RUNS + 1):
+        yield v[:at], v[at:at + RUNS]
+
+
+def drawn(v):
+    chance = random.Random(1)
+    for _ in range(DRAWS):
+        some = chance.sample(v, min(len(v), 11 * RUNS))
+        yield some[RUNS:], some[:RUNS]
+
+
+def alternately(v):
+    for at in range(0, len(v) - 2 * RUNS + 1):
+        yield v[at:at + 2 * RUNS:2], v[at + 1:at + 2 * RUNS:2]
+
+
+def main(path, rankquake, scratch):
+    v, wrong = entries_of(path), False
+    calibrations = [e["calibration_ms"] for e in v]
+    print(f"{len(v)} runs; the calibration took {min(calibrations):.2f} to {max(calibrations):.2f} ms")
+    for name, design in (("in a row", in_a_row), ("drawn", drawn), ("alternately", alternately)):
+        codes = {}
+        for factor in (1.0, 1.2):
+            codes[factor] = [ask(rankquake, scratch, base, judged, factor)[0] for base, judged in design(v)]
+        n = len(codes[1.0])
+        same, longer = collections.Counter(codes[1.0]), collections.Counter(codes[1.2])
+        answered = longer[0] + longer[1]
+        print(f"{name:12} of {n}: false alarms {100 * same[1] / n:.1f} %, open {100 * same[2] / n:.1f} %; "
+              f"slower by 20 %: caught {100 * longer[1] / n:.1f} %, open {100 * longer[2] / n:.1f} %, "
+              f"missed {100 * longer[0] / n:.1f} % (of those answered {100 * longer[1] / max(answered, 1):.1f} % caught)")
+        if same[1] > n / 100:
+            print(f"{name}: more than 1 % false alarms")
+            wrong = True
+        if not longer[1]:
+            print(f"{name}: nothing was caught")
+            wrong = True
+    return wrong
+
+
+sys.exit(main(*sys.argv[1:]))
