@@ -62,5 +62,6 @@ const struct verb verb_history = {
              "repeated"},
             {"--page", "FILE", "show: writes a page with a chart for each measure"},
             {0}},
+    .operands = "add|gate|show|DIR",
     .run = main_history,
 };
