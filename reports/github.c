@@ -1,7 +1,6 @@
 /* The recorded run as workflow commands of GitHub Actions (docs.github.com, "Workflow commands"): an
  * annotation of the scenario's file for each check that did not pass. */
-#include "reports/report.h"
-#include "reports/story.h"
+#include "reports/annotations.h"
 
 #include "base/printable.h"
 
@@ -17,35 +16,56 @@ static void put_data(struct buf *out, const char *s, bool property) {
     }
 }
 
-static void put_annotation(const struct recorded_run *run, struct buf *out, const char *command,
-                           const struct finding *f) {
-    BUF_FINI struct buf title = {0}, text = {0};
-    buf_printf(&title, "%s: %s", run->scenario->name, f->check);
+static void put(struct buf *out, const char *command, const struct judged *j, const char *check,
+                const char *text) {
+    BUF_FINI struct buf title = {0};
+    buf_printf(&title, "%s: %s", j->name, check);
+    buf_printf(out, "::%s file=", command);
+    put_data(out, j->file, true);
+    buf_puts(out, ",title=");
+    put_data(out, buf_str(&title), true);
+    buf_puts(out, "::");
+    put_data(out, text, false);
+    buf_putc(out, '\n');
+}
+
+static void put_check(struct buf *out, const char *command, const struct judged *j,
+                      const struct judged_check *c) {
+    BUF_FINI struct buf text = {0};
+    const struct finding *f = c->shown;
+    if (judged_is_flaky(c)) {
+        judged_put_rate(c, &text);
+        buf_puts(&text, "; the first: ");
+    }
     buf_printf(&text, "%s%s%s", f->broken, *f->broken ? " " : "", f->seen);
     if (*f->expected)
         buf_printf(&text, "; expected %s", f->expected);
     if (*f->where)
         buf_printf(&text, "; look at %s", f->where);
-    buf_printf(out, "::%s file=", command);
-    put_data(out, story_file(run), true);
-    buf_puts(out, ",title=");
-    put_data(out, buf_str(&title), true);
-    buf_puts(out, "::");
-    put_data(out, buf_str(&text), false);
-    buf_putc(out, '\n');
+    put(out, command, j, c->name, buf_str(&text));
+}
+
+void github_put(struct buf *out, const struct judged *const *v, size_t n) {
+    struct judged_check c;
+    for (size_t k = 0; judged_check(v, n, k, &c); k++) {
+        if (c.shown->status == FINDING_FAIL)
+            put_check(out, c.forgiven ? "warning" : "error", v[0], &c);
+        else if (c.shown->status == FINDING_UNKNOWN)
+            put_check(out, "warning", v[0], &c);
+        else if (c.shown->loud)
+            put_check(out, "notice", v[0], &c);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (*v[i]->why)
+            put(out, v[i]->exit_code == 4 ? "notice" : "error", v[i], "run", v[i]->why);
 }
 
 static int render(const struct recorded_run *run, const struct report_style *style, struct buf *out,
                   struct err *err) {
-    for (size_t i = 0; i < run->verdict->n; i++) {
-        const struct finding *f = &run->verdict->v[i];
-        if (f->status == FINDING_FAIL)
-            put_annotation(run, out, "error", f);
-        else if (f->status == FINDING_UNKNOWN)
-            put_annotation(run, out, "warning", f);
-        else if (f->loud)
-            put_annotation(run, out, "notice", f);
-    }
+    ARENA_FINI struct arena a = {0};
+    struct judged one;
+    judged_take(&one, run, run->dir, &a);
+    github_put(out, (const struct judged *const[]){&one}, 1);
     return 0;
 }
 

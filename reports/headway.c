@@ -20,7 +20,7 @@ static const int64_t redraw_ns = 100000000;
 
 bool headway_rewrites(FILE *out) {
     const char *term = getenv("TERM");
-    return isatty(printing_fd(out)) && term && *term && !str_eq(term, "dumb");
+    return printing_at_terminal(out) && term && *term && !str_eq(term, "dumb");
 }
 
 int headway_columns(FILE *out) {

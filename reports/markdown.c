@@ -1,14 +1,14 @@
 /* The recorded run as Markdown (GitHub's), for a step's summary or a comment: what failed, the faults
  * with their times, and how to do it again. */
-#include "reports/report.h"
+#include "reports/markdown.h"
+
 #include "reports/story.h"
 
 #include "base/printable.h"
 
 #include <string.h>
 
-/* Text of a cell or a line: no markup of its own, no line of its own. */
-static void put_words(struct buf *out, const char *s) {
+void markdown_put_words(struct buf *out, const char *s) {
     BUF_FINI struct buf clean = {0};
     printable_puts(&clean, s);
     for (const char *c = buf_str(&clean); *c; c++) {
@@ -23,24 +23,24 @@ static void put_words(struct buf *out, const char *s) {
     }
 }
 
-static const char *mark(enum finding_status s) {
+const char *markdown_mark(enum finding_status s) {
     static const char *const marks[] = {
         [FINDING_PASS] = "✅", [FINDING_FAIL] = "❌", [FINDING_UNKNOWN] = "❓", [FINDING_SKIP] = "➖"};
     return marks[s];
 }
 
 static void put_finding(struct buf *out, const struct finding *f) {
-    buf_printf(out, "| %s | ", mark(f->status));
-    put_words(out, f->check);
+    buf_printf(out, "| %s | ", markdown_mark(f->status));
+    markdown_put_words(out, f->check);
     buf_puts(out, " | ");
     if (*f->broken) {
-        put_words(out, f->broken);
+        markdown_put_words(out, f->broken);
         buf_putc(out, ' ');
     }
-    put_words(out, f->seen);
+    markdown_put_words(out, f->seen);
     if (*f->expected) {
         buf_puts(out, "; expected ");
-        put_words(out, f->expected);
+        markdown_put_words(out, f->expected);
     }
     buf_puts(out, " |\n");
 }
@@ -66,16 +66,16 @@ static void put_fault(struct buf *out, const struct incident *i) {
     BUF_FINI struct buf targets = {0};
     story_targets(i, &targets);
     buf_puts(out, "| ");
-    put_words(out, i->id);
+    markdown_put_words(out, i->id);
     buf_puts(out, " | ");
-    put_words(out, i->fault);
+    markdown_put_words(out, i->fault);
     buf_puts(out, " | ");
-    put_words(out, buf_str(&targets));
+    markdown_put_words(out, buf_str(&targets));
     buf_puts(out, " | ");
-    put_words(out, !i->in_force   ? "was not in force"
-                   : *i->evidence ? i->evidence
-                   : i->unfelt    ? i->unfelt
-                                  : "nothing shows it");
+    markdown_put_words(out, !i->in_force   ? "was not in force"
+                            : *i->evidence ? i->evidence
+                            : i->unfelt    ? i->unfelt
+                                           : "nothing shows it");
     buf_puts(out, " | ");
     put_ms(out, i->phase_ns[PHASE_DETECT]);
     put_ms(out, i->recover_ns);
@@ -98,8 +98,8 @@ static int render(const struct recorded_run *run, const struct report_style *sty
     const struct verdict *v = run->verdict;
     BUF_FINI struct buf command = {0};
     story_command(run, &command);
-    buf_printf(out, "### %s ", mark(report_status(v->exit_code)));
-    put_words(out, run->scenario->name);
+    buf_printf(out, "### %s ", markdown_mark(report_status(v->exit_code)));
+    markdown_put_words(out, run->scenario->name);
     buf_printf(out, ": %s\n\n", report_outcome(v->exit_code));
     if (count_bad(v))
         buf_puts(out, "| | check | what was seen |\n|---|---|---|\n");

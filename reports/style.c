@@ -32,7 +32,7 @@ static bool locale_is_utf8(void) {
 
 struct report_style report_style_of(FILE *out) {
     struct report_style style = {.unicode = locale_is_utf8()};
-    if (!isatty(printing_fd(out)))
+    if (!printing_at_terminal(out))
         return style;
     int columns = headway_columns(out);
     style.width = columns < WIDTH_MIN ? WIDTH_MIN : columns;

@@ -1,5 +1,6 @@
 #include "base/sys/printing.h"
 
+#include "base/hidden.h"
 #include "base/printable.h"
 #include "base/sys/file.h"
 
@@ -13,10 +14,11 @@ struct printing_stream {
     FILE *file; /* NULL: the C library's own */
     int fd;
     bool as_it_is;
-    char begun[4]; /* of a character whose end comes with the next write */
-    size_t begun_n;
-    struct buf text; /* of one write */
+    struct buf begun; /* of a character or of a hidden text whose end comes with the next write */
+    struct buf text;  /* of one write */
 };
+
+static const struct hidden nothing, *covered = &nothing;
 
 static struct printing_stream streams[] = {{.fd = STDOUT_FILENO}, {.fd = STDERR_FILENO}};
 
@@ -27,35 +29,57 @@ static struct printing_stream *stream_of(FILE *out) {
     return NULL;
 }
 
+void printing_hide(const struct hidden *h) {
+    covered = h ? h : &nothing;
+}
+
 /* A block of a FILE ends anywhere, also within a character. */
-static void take(struct printing_stream *s, const char *bytes, size_t n) {
+static void take(struct printing_stream *s, const char *bytes, size_t n, int how) {
     BUF_FINI struct buf whole = {0};
-    buf_put(&whole, s->begun, s->begun_n);
+    buf_put(&whole, s->begun.data, s->begun.len);
     buf_put(&whole, bytes, n);
-    s->begun_n = printable_unfinished(whole.data, whole.len);
-    size_t ends = whole.len - s->begun_n;
-    memcpy(s->begun, whole.data + ends, s->begun_n);
-    printable_put(&s->text, whole.data, ends, PRINTABLE_LINES);
+    hidden_cover(covered, whole.data, whole.len);
+    size_t character = printable_unfinished(whole.data, whole.len);
+    size_t text = hidden_unfinished(covered, whole.data, whole.len);
+    size_t ends = whole.len - (character > text ? character : text);
+    buf_clear(&s->begun);
+    buf_put(&s->begun, whole.data + ends, whole.len - ends);
+    printable_put(&s->text, whole.data, ends, how);
+}
+
+/* Nothing is cut within it: whoever puts it has put it whole. */
+static bool put_as_it_is(struct printing_stream *s, const char *bytes, size_t n) {
+    BUF_FINI struct buf whole = {0};
+    buf_put(&whole, bytes, n);
+    hidden_cover(covered, whole.data, whole.len);
+    return file_write_all(s->fd, buf_str(&whole), whole.len, NULL) == 0;
 }
 
 static ssize_t on_write(void *cookie, const char *bytes, size_t n) {
     struct printing_stream *s = cookie;
     if (s->as_it_is)
-        return file_write_all(s->fd, bytes, n, NULL) ? 0 : (ssize_t)n;
-    take(s, bytes, n);
+        return put_as_it_is(s, bytes, n) ? (ssize_t)n : 0;
+    take(s, bytes, n, PRINTABLE_LINES);
     int code = file_write_all(s->fd, buf_str(&s->text), s->text.len, NULL);
     buf_clear(&s->text);
     return code ? 0 : (ssize_t)n;
 }
 
-/* What ended within a character says so. */
+/* What waits goes before what is put around it, and ends here: what ended within a character says
+ * so. */
+static void put_begun(struct printing_stream *s, int how) {
+    printable_put(&s->text, s->begun.data, s->begun.len, how);
+    file_write_all(s->fd, buf_str(&s->text), s->text.len, NULL);
+    buf_clear(&s->begun);
+    buf_clear(&s->text);
+}
+
 static void put_rest(void) {
     for (size_t i = 0; i < 2; i++) {
         struct printing_stream *s = &streams[i];
         fflush(s->file);
-        printable_put(&s->text, s->begun, s->begun_n, 0);
-        file_write_all(s->fd, buf_str(&s->text), s->text.len, NULL);
-        s->begun_n = 0;
+        put_begun(s, 0);
+        buf_fini(&s->begun);
         buf_fini(&s->text);
     }
 }
@@ -81,6 +105,7 @@ bool printing_put(FILE *out, const char *text, size_t n) {
     if (!s)
         return fwrite(text, 1, n, out) == n;
     fflush(out); /* what was said before */
+    put_begun(s, PRINTABLE_LINES);
     s->as_it_is = true;
     bool written = fwrite(text, 1, n, out) == n;
     written &= fflush(out) == 0;
@@ -102,4 +127,14 @@ void printing_line(FILE *out, const char *fmt, ...) {
 int printing_fd(FILE *out) {
     const struct printing_stream *s = stream_of(out);
     return s ? s->fd : fileno(out);
+}
+
+static bool plain;
+
+void printing_be_plain(void) {
+    plain = true;
+}
+
+bool printing_at_terminal(FILE *out) {
+    return !plain && isatty(printing_fd(out));
 }

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+struct hidden;
+
 /* From here on, for stdout and stderr of this process; before anything is printed. */
 void printing_begin(void);
 
@@ -22,3 +24,12 @@ void printing_line(FILE *out, const char *fmt, ...) __attribute__((format(printf
 
 /* The descriptor behind out; -1: there is none. */
 int printing_fd(FILE *out);
+
+/* From here on these texts are covered in all that goes this way; NULL: none. The end of what is
+ * printed may wait for what follows it. They stay the caller's and outlive the process. */
+void printing_hide(const struct hidden *h);
+
+/* Whether somebody sees it as it is written. */
+bool printing_at_terminal(FILE *out);
+/* From here on nobody does: some CI servers lend a job a terminal that no one looks at. */
+void printing_be_plain(void);

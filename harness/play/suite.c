@@ -12,12 +12,12 @@
 #include "harness/play/last_words.h"
 #include "harness/play/start.h"
 #include "harness/run/control_weights.h"
+#include "reports/judged.h"
 #include "reports/live.h"
 #include "reports/page.h"
 #include "reports/report.h"
 
 #include <errno.h>
-#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -464,12 +464,9 @@ int suite_run(const struct plan *p, const struct suite_options *o, struct err *e
 }
 
 void suite_failure_rate(size_t failed, size_t n, double *ret_low, double *ret_high) {
-    static const double z = 1.959964;
-    double all = (double)n, p = (double)failed / all, scale = 1 + z * z / all;
-    double middle = (p + z * z / (2 * all)) / scale;
-    double half = z * sqrt(p * (1 - p) / all + z * z / (4 * all * all)) / scale;
-    *ret_low = failed ? middle - half : 0;
-    *ret_high = failed < n ? middle + half : 1;
+    struct judged_rate r = judged_rate(failed, n);
+    *ret_low = r.low;
+    *ret_high = r.high;
 }
 
 int suite_exit_code(const int *codes, size_t n) {

@@ -1,4 +1,6 @@
 /* Judges a recorded run again. */
+#include "harness/ci/pipeline.h"
+#include "base/sys/printing.h"
 #include "harness/judge/recording.h"
 #include "reports/headway.h"
 #include "reports/report.h"
@@ -53,6 +55,16 @@ static int judge_source(const struct recording_source *given, const struct headw
     return code;
 }
 
+/* One of them is judged, so the reports lie in it. */
+static int judge_ci(const struct recording_source *from, int code) {
+    struct pipeline p = {0};
+    if (code == EXIT_USAGE_ERROR)
+        return code;
+    pipeline_begin(&p, from->dir);
+    pipeline_take(&p, from->dir, from->programs);
+    return pipeline_end(&p, "judge", from->dir, code);
+}
+
 static int judge(const struct arguments *a) {
     struct recording_source from = {.scenario = arguments_value(a, "--scenario"),
                                     .programs = arguments_value(a, "--programs")};
@@ -65,12 +77,19 @@ static int judge(const struct arguments *a) {
     if (bad)
         return bad;
     *(from.scenario ? &from.history : &from.dir) = a->files[0];
-    return judge_source(&from, &wish);
+    bool ci = arguments_value(a, "--ci");
+    if (ci && !from.dir)
+        return verb_usage_error(a->verb, "--ci writes into the directory of a run; a history from "
+                                         "elsewhere has none");
+    if (ci)
+        printing_be_plain();
+    int code = judge_source(&from, &wish);
+    return ci ? judge_ci(&from, code) : code;
 }
 
 const struct verb verb_judge = {
     .name = "judge",
-    .usage = "judge DIR [--programs], or judge HISTORY --scenario FILE [--programs]",
+    .usage = "judge DIR [--programs] [--ci], or judge HISTORY --scenario FILE [--programs]",
     .summary = "judge a recorded run again, offline, and write its reports anew",
     .example = "judge runs/tour-1-20260105-093000",
     .operands = "DIR|FILE",
@@ -78,6 +97,9 @@ const struct verb verb_judge = {
         (const struct verb_option[]){
             {"--scenario", "FILE",
              "the scenario to judge a history from elsewhere by; only the verdict is printed"},
+            {"--ci", NULL,
+             "as a step of a CI server: its reports in DIR, its summary and annotations, no "
+             "secrets"},
             VERB_PROGRAMS,
             VERB_HEADWAY,
             {0}},

@@ -3,8 +3,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/sys/printing.h"
+#include "harness/ci/pipeline.h"
 #include "reports/curve/curve.h"
 #include "reports/report.h"
+#include "harness/play/suite.h"
 #include "harness/verbs.h"
 
 #include <stdio.h>
@@ -65,6 +67,26 @@ static int render_curve(const struct arguments *a, const char *name) {
     return code;
 }
 
+/* ---- for a CI server ---- */
+
+/* The worst of them is the code of the batch, and not ours: they were judged, and that was asked. */
+static int render_ci(const struct arguments *a) {
+    const char *out = arguments_value(a, "--out");
+    struct pipeline p = {0};
+    if (arguments_value(a, "--to"))
+        return verb_usage_error(a->verb, "--ci chooses the reports; leave --to out");
+    pipeline_begin(&p, out ? out : ".");
+    for (size_t i = 0; i < a->files_n; i++)
+        pipeline_take(&p, a->files[i], arguments_value(a, "--programs"));
+    int *codes = mem_array(int, p.n + 1);
+    for (size_t i = 0; i < p.n; i++)
+        codes[i] = p.v[i].exit_code;
+    int failed = p.failed.code, code = suite_exit_code(codes, p.n);
+    free(codes);
+    pipeline_end(&p, "report", "report", code);
+    return failed ? EXIT_USAGE_ERROR : EXIT_PASS;
+}
+
 /* ---- one ---- */
 
 static int render(const struct arguments *a) {
@@ -76,6 +98,8 @@ static int render(const struct arguments *a) {
         return verb_usage_error(a->verb, "which run?");
     if (arguments_value(a, "--programs") && arguments_value(a, "--no-programs"))
         return verb_usage_error(a->verb, "either --programs or --no-programs");
+    if (arguments_value(a, "--ci"))
+        return render_ci(a);
     if (a->files_n > 1)
         return render_curve(a, name ? name : "terminal");
     const struct report *report = find(name ? name : "terminal");
@@ -96,7 +120,7 @@ static int render(const struct arguments *a) {
 
 const struct verb verb_report = {
     .name = "report",
-    .usage = "report DIR... [--to REPORT] [--programs]",
+    .usage = "report DIR... [--to REPORT | --ci [--out DIR]] [--programs]",
     .summary =
         "render a recorded run for people, programs or a CI server; several of a sweep as a curve",
     .example = "report runs/tour-1-20260105-093000 --to junit",
@@ -107,6 +131,10 @@ const struct verb verb_report = {
              "terminal (default), csv, ctrf, github, gitlab, html, json, junit, markdown, "
              "prometheus, "
              "svg, tap, trace; see list reports; of several runs terminal, html, svg or markdown"},
+            {"--ci", NULL,
+             "as a step of a CI server: reports of all of them in --out, its summary and "
+             "annotations, no secrets"},
+            {"--out", "DIR", "where --ci writes them (default: here)"},
             VERB_PROGRAMS,
             {0}},
     .run = render,

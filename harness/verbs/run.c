@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/sys/clock.h"
+#include "harness/ci/pipeline.h"
 #include "harness/judge/coverage.h"
 #include "harness/play/budget.h"
 #include "harness/play/curves.h"
@@ -31,11 +32,12 @@ struct run_request {
     const char **tags; /* to be freed */
     int64_t repeat;    /* 0: as the file says */
     int64_t jobs, budget_ns, began_ns;
-    bool stress;
+    bool stress, ci;
     struct suite_options suite;
-    struct headway headway; /* of the runs, where there are several */
-    int64_t runs, *todo;    /* that there will be, 0: nobody knows; those left of each selected */
-    char place[48];         /* "2 of 6" */
+    struct headway headway;   /* of the runs, where there are several */
+    int64_t runs, *todo;      /* that there will be, 0: nobody knows; those left of each selected */
+    char place[48];           /* "2 of 6" */
+    struct pipeline pipeline; /* with --ci */
 };
 
 /* ---- options ---- */
@@ -76,6 +78,9 @@ static const struct verb_option options[] = {
     {"--isolation", "KIND",
      "how nodes are kept apart: auto, namespaces or processes; as --set cluster.isolation=KIND"},
     {"--out", "DIR", "where to make run directories (default: runs)"},
+    {"--ci", NULL,
+     "as a step of a CI server: reports of all runs in --out, its summary and annotations, no "
+     "secrets"},
     {"--format", "REPORT", "what to print at the end (default: terminal); see list reports"},
     {"--keep", NULL,
      "keep scratch directories; at a terminal, keep the cluster up too until you press Enter"},
@@ -143,6 +148,7 @@ static int take_options(struct run_request *q, const struct arguments *a) {
     q->suite.beside = arguments_value(a, "--beside");
     q->suite.alone = arguments_value(a, "--alone");
     q->suite.fresh = arguments_value(a, "--fresh");
+    q->ci = arguments_value(a, "--ci");
     q->sets = arguments_sets(a, &q->arena);
     q->tags = arguments_all(a, "--tag");
     q->selection.tags = (const char *const *)q->tags;
@@ -205,12 +211,13 @@ struct run_tally {
     struct ended {
         int code;
         const struct selected *of;
+        bool forgiven; /* it failed, and the file allows that */
     } * v;
     size_t n;
 };
 
 static void tally_add(struct run_tally *t, int code, const struct selected *of) {
-    mem_push(t->v, t->n) = (struct ended){code, of};
+    mem_push(t->v, t->n) = (struct ended){.code = code, .of = of};
 }
 
 /* How often each seed is run. */
@@ -348,8 +355,10 @@ static void forgive(const struct run_request *q, const struct selected *l, struc
     fprintf(stderr, "%s: %d of %d runs failed, repeat.failures allows %d\n", l->scenario->name,
             failed, runs, allowed);
     for (size_t i = 0; i < t->n && failed <= allowed; i++)
-        if (same_file(t->v[i].of, l) && t->v[i].code == EXIT_FAIL)
+        if (same_file(t->v[i].of, l) && t->v[i].code == EXIT_FAIL) {
             t->v[i].code = EXIT_PASS;
+            t->v[i].forgiven = true;
+        }
 }
 
 static void forgive_all(const struct run_request *q, struct run_tally *t) {
@@ -532,6 +541,46 @@ static void print_curves(const struct run_request *q) {
         curves_tell(&r);
 }
 
+/* ---- for a CI server ---- */
+
+static const char *why_missing(const struct selected *l, int code) {
+    return l->left_out            ? "left out: the budget is spent"
+           : code == EXIT_SKIPPED ? "skipped: this host cannot do it; what was printed says why"
+                                  : "the run broke before there was anything to judge; what was "
+                                    "printed says why";
+}
+
+static bool has_directory(const struct ended *e) {
+    return e->code != EXIT_SKIPPED && !e->of->left_out;
+}
+
+/* Runs that have left nothing to be read are told by their code. */
+static void tell_missing(struct run_request *q, const struct run_tally *t) {
+    for (size_t i = 0; i < t->n; i++) {
+        const struct selected *l = t->v[i].of;
+        const char *name = l->scenario->name;
+        size_t asked = 0;
+        for (size_t k = 0; k <= i; k++)
+            asked += str_eq(t->v[k].of->scenario->name, name) && has_directory(&t->v[k]);
+        if (!has_directory(&t->v[i]) || pipeline_count(&q->pipeline, name) < asked)
+            pipeline_missing(&q->pipeline, name, l->file, t->v[i].code,
+                             why_missing(l, t->v[i].code));
+    }
+}
+
+static void take_forgiven(struct run_request *q, const struct run_tally *t) {
+    for (size_t k = 0; k < t->n; k++)
+        for (size_t i = 0; i < q->pipeline.n && t->v[k].forgiven; i++)
+            if (str_eq(q->pipeline.v[i].name, t->v[k].of->scenario->name))
+                q->pipeline.v[i].forgiven = q->pipeline.v[i].exit_code == EXIT_FAIL;
+}
+
+static void tell_pipeline(struct run_request *q, const struct run_tally *t) {
+    pipeline_take_new(&q->pipeline, q->suite.out, !q->selection.untrusted);
+    tell_missing(q, t);
+    take_forgiven(q, t);
+}
+
 static int run_all(struct run_request *q) {
     struct run_tally t = {0};
     q->selection.sets = q->suite.sets;
@@ -558,6 +607,7 @@ static int run_all(struct run_request *q) {
                      str_eq(q->suite.format, "terminal") ? stdout : stderr);
     forgive_all(q, &t);
     int code = bad ? bad : tally_has(&t, EXIT_USAGE_ERROR) ? EXIT_USAGE_ERROR : code_of_all(q, &t);
+    tell_pipeline(q, &t);
     free(t.v);
     return code;
 }
@@ -587,10 +637,13 @@ static int main_run(const struct arguments *a) {
     q->suite = (struct suite_options){.out = "runs", .format = "terminal"};
     q->suite.bin = suite_bin(&q->arena);
     int code = parse(q, a);
+    if (code == 0 && q->ci)
+        pipeline_begin(&q->pipeline, q->suite.out);
     if (code == 0 && q->selection.untrusted)
         untrusted_clear_environment();
     if (code == 0)
         code = run_all(q);
+    code = pipeline_end(&q->pipeline, "run", a->files_n ? a->files[0] : "run", code);
     if (arguments_value(a, "--bisect"))
         code = code_for_bisect(code);
     free(q->tags);

@@ -47,6 +47,9 @@ static const struct verb_option options[] = {
     {"--seed", "N", "the seed of all draws (default: 1)"},
     {"--jobs", "N", "N runs side by side, where faults hit a step and not a time"},
     {"--out", "DIR", "where the folder of the runs is made (default: runs)"},
+    {"--ci", NULL,
+     "as a step of a CI server: reports of all runs in --out, its summary and annotations, no "
+     "secrets"},
     {"--keep", NULL, "keep scratch directories"},
     {"--fresh", NULL, "make the control run again, whatever the cache holds"},
     {"--strict", NULL, "inconclusive and skipped count as failed"},
@@ -265,6 +268,28 @@ static void say_interrupted(void) {
     announcement_say("interrupted; everything is taken down");
 }
 
+/* ---- for a CI server ---- */
+
+static bool is_taken(const struct trying *t, const char *name) {
+    return pipeline_count(&t->pipeline, name) > 0;
+}
+
+/* Runs that have left nothing to be read are told by their code. */
+static void tell_pipeline(struct trying *t, int code) {
+    const char *name = t->typed.command.name ? t->typed.command.name : "try";
+    if (t->dir.path)
+        pipeline_take_new(&t->pipeline, t->dir.path, true);
+    for (int i = 0; i < t->n && t->rows; i++) {
+        const struct overview_row *row = &t->rows[1 + i];
+        if (row->name && !is_taken(t, row->name))
+            pipeline_missing(&t->pipeline, row->name, t->files[i].file ? t->files[i].file : name,
+                             row->exit_code, *row->seen ? row->seen : row->what);
+    }
+    if (!t->pipeline.n)
+        pipeline_missing(&t->pipeline, name, name, code,
+                         "no fault was tried; what was printed says why");
+}
+
 static int try_it(struct trying *t, const struct arguments *a) {
     BUF_FINI struct buf command = {0};
     int code = typed_read(&t->arena, a, &t->typed);
@@ -299,7 +324,14 @@ static int try_it(struct trying *t, const struct arguments *a) {
 
 static int main_try(const struct arguments *a) {
     struct trying *t = mem_new(struct trying);
+    const char *out = arguments_value(a, "--out");
+    bool ci = arguments_value(a, "--ci");
+    if (ci)
+        pipeline_begin(&t->pipeline, out ? out : "runs");
     int code = try_it(t, a);
+    if (ci)
+        tell_pipeline(t, code);
+    code = pipeline_end(&t->pipeline, "try", "try", code);
     plan_free(t->plan);
     scenario_free(t->base);
     folder_close(&t->dir);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/sys/folder.h"
+#include "harness/ci/pipeline.h"
 #include "harness/play/jobs.h"
 #include "harness/play/suite.h"
 #include "harness/verbs/typed.h"
@@ -31,6 +32,7 @@ struct trying {
     char place[32];         /* "2 of 6" */
     struct overview overview;
     struct overview_row *rows; /* 1 + n */
+    struct pipeline pipeline;  /* with --ci */
 };
 
 /* Of the budget; 0: it is spent. */

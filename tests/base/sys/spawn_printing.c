@@ -1,5 +1,6 @@
 /* Prints what somebody else wrote by every way that the C library has, as our programs do. argv[1]:
  * what is done. */
+#include "base/hidden.h"
 #include "base/sys/printing.h"
 
 #include <string.h>
@@ -53,12 +54,28 @@ static int full(void) {
     return !reopened || flushed || put;
 }
 
+/* In pieces, whole, around it, and one that only begins. */
+static int hidden(void) {
+    static struct hidden h;
+    hidden_add(&h, "hunter-22");
+    printing_hide(&h);
+    for (const char *at = "a hunter-22 b "; *at; at++) {
+        fputc(*at, stdout);
+        fflush(stdout);
+    }
+    fputs("hunter-2", stdout);
+    printing_put(stdout, "[hunter-22]", 11);
+    fputs("hunter-22 hunt", stdout);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     printing_begin();
     const char *what = argc > 1 ? argv[1] : "";
     return strcmp(what, "each-way") == 0    ? each_way()
            : strcmp(what, "in-pieces") == 0 ? in_pieces()
            : strcmp(what, "as-it-is") == 0  ? as_it_is()
+           : strcmp(what, "hidden") == 0    ? hidden()
            : strcmp(what, "cut-off") == 0   ? fputs("a\342\202", stdout) < 0
                                             : full();
 }

@@ -77,6 +77,14 @@ static void test_what_ends_within_a_character_is_not_lost(void **state) {
     buf_fini(&out);
 }
 
+static void test_a_hidden_text_is_covered_in_pieces_too(void **state) {
+    (void)state;
+    struct buf out = {0};
+    assert_int_equal(printed("hidden", 1, &out), 0);
+    assert_string_equal(buf_str(&out), "a ********* b hunter-2[*********]********* hunt");
+    buf_fini(&out);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     self = argv[0];
@@ -85,6 +93,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_character_in_pieces_stays_one),
         cmocka_unit_test(test_our_own_controls_go_around_it_in_their_place),
         cmocka_unit_test(test_what_could_not_be_written_is_known),
+        cmocka_unit_test(test_a_hidden_text_is_covered_in_pieces_too),
         cmocka_unit_test(test_what_ends_within_a_character_is_not_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
