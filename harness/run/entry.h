@@ -73,6 +73,7 @@ struct waiting {
     struct watched_call call;
     uint64_t request;
     int tag;
+    bool unheard; /* a call that came before its entry looked again: then it is heard */
 };
 
 struct timeline {
@@ -171,6 +172,8 @@ void entry_record_request(const struct run_entry *a, const struct store_request 
 
 /* timeline.c */
 void entry_look_again(struct run_entry *a); /* after it came in force: times */
+bool entry_will_look_again(
+    const struct run_entry *a);       /* once it is in force, which it is not yet */
 void entry_rest(struct run_entry *a); /* what it was to end has ended: until that begins again */
 void entry_fail(struct run_entry *a, const char *why);
 

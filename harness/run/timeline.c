@@ -123,6 +123,10 @@ void entry_look_again(struct run_entry *a) {
     set_state(a, more ? ENTRY_WAITING : ENTRY_DONE);
 }
 
+bool entry_will_look_again(const struct run_entry *a) {
+    return a->state == ENTRY_INJECTING && a->fired < a->entry->times_n;
+}
+
 void entry_rest(struct run_entry *a) {
     loop_timer_off(a->time);
     loop_timer_off(a->plus);
@@ -231,12 +235,39 @@ static void hear_call(struct run_entry *a, const struct worker_call *f, const st
     conclude(a, now);
 }
 
+static bool strikes(const struct run_entry *a, const struct worker *w) {
+    for (size_t i = 0; i < a->bound_n; i++)
+        if (a->bound[i].target.pid == w->pid)
+            return true;
+    return false;
+}
+
+/* A worker that is started again may be quicker than the word that the one before was struck. */
+static bool comes_too_early(const struct run_entry *a, const struct worker_call *f) {
+    return entry_will_look_again(a) && trigger_is_call(&a->entry->when) && !strikes(a, f->by) &&
+           entry_hears_call(a, f);
+}
+
+/* Keeps it until the entry looks again. */
+static bool hear_later(struct timeline *t, const struct worker_call *f, const struct waiting *who) {
+    struct waiting later = *who;
+    later.unheard = true;
+    for (size_t i = 0; i < t->n; i++)
+        if (comes_too_early(&t->entries[i], f)) {
+            entry_hold(&t->entries[i], &later);
+            return true;
+        }
+    return false;
+}
+
 bool timeline_called(struct engine *e, struct node *n, const struct watched_call *c) {
     struct timeline *t = own(e, timeline);
     struct worker_call f;
     if (t->finished || !worker_call_read(t, n, c, &f))
         return false;
     const struct waiting who = {.node = n, .call = *c};
+    if (hear_later(t, &f, &who))
+        return true;
     timeline_hold(t, &who);
     for (size_t i = 0; i < t->n; i++) {
         struct run_entry *a = &t->entries[i];

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-enum { TAG_OF_TIMELINE = 0 }; /* entries have others */
+enum { TAG_OF_TIMELINE = 0, TAG_OF_RELEASED = -1 }; /* entries have others */
 
 static bool is_same(const struct waiting *a, const struct waiting *b) {
     return a->node == b->node && (a->node ? a->call.id == b->call.id : a->request == b->request);
@@ -60,9 +60,14 @@ static void let_go(struct timeline *t, const struct waiting *w) {
 void entry_release(struct run_entry *a) {
     struct timeline *t = a->owner;
     observer_release(t->engine->observer, a->tag);
-    for (size_t at; (at = find(t, a->tag, NULL)) < t->waiting_n;) {
+    /* What is heard now may make its caller wait for the same entry again. */
+    for (size_t i = 0; i < t->waiting_n; i++)
+        if (t->waiting[i].tag == a->tag)
+            t->waiting[i].tag = TAG_OF_RELEASED;
+    for (size_t at; (at = find(t, TAG_OF_RELEASED, NULL)) < t->waiting_n;) {
         struct waiting w = take(t, at);
-        if (!waits_still(t, &w))
+        bool heard = w.unheard && timeline_called(t->engine, w.node, &w.call);
+        if (!heard && !waits_still(t, &w))
             let_go(t, &w);
     }
 }

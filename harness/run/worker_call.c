@@ -33,7 +33,8 @@ static bool is_waited_for(const struct timeline *t, const struct watched_call *c
     for (size_t i = 0; i < t->n; i++) {
         const struct run_entry *a = &t->entries[i];
         const struct trigger *w = &a->entry->when;
-        if (a->state == ENTRY_LOOKING && !a->call_met && w->syscall && w->syscall_number == c->nr)
+        bool looks = (a->state == ENTRY_LOOKING && !a->call_met) || entry_will_look_again(a);
+        if (looks && w->syscall && w->syscall_number == c->nr)
             return true;
     }
     return false;

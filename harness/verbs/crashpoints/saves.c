@@ -195,16 +195,24 @@ static void choose(struct crashing *c) {
     c->to = c->saves[last].to;
 }
 
-int crashing_find_saves(struct crashing *c) {
-    bool told = tells_begin(&c->record);
+/* Of several ranks one tells that a save begins, and another may have begun by then: what comes before
+ * the first such word belongs to it. */
+static void part(struct crashing *c) {
+    bool told = tells_begin(&c->record), before = told;
     int64_t quiet = find_quiet(&c->record), last_ns = 0;
-    c->saves = arena_array(&c->arena, struct save, c->record.n + 2);
     for (size_t i = 0; i < c->record.n; i++) {
-        if (begins(c, told, quiet, i, last_ns) || (c->saves_n == 0 && changes(&c->record.v[i])))
+        bool begin = begins(c, told, quiet, i, last_ns);
+        if (c->saves_n == 0 ? begin || changes(&c->record.v[i]) : begin && !before)
             add_save(c, i);
+        before &= !begin;
         if (changes(&c->record.v[i]))
             last_ns = c->record.v[i].t_ns;
     }
+}
+
+int crashing_find_saves(struct crashing *c) {
+    c->saves = arena_array(&c->arena, struct save, c->record.n + 2);
+    part(c);
     measure(c);
     if (c->saves_n == 0)
         return say_none(c);

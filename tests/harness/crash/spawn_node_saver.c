@@ -7,7 +7,7 @@
  *     SHARED/latest           the name of the newest
  *
  * early: rank 0 names it before its peer has saved. no-fsync: rank 1 does not sync its part. none: does
- * not save. stubborn: does not start where there is something. */
+ * not save. stubborn: does not start where there is something, and tells late that it saves. */
 #include "base/str.h"
 #include "scenarios/jobs/rankquake.h"
 
@@ -111,7 +111,23 @@ static void put_latest(const struct part *p) {
     rankquake_checkpoint_commit(&q, p->step, to);
 }
 
+/* Rank 1 has saved its part before rank 0 tells that a save begins. */
+static void save_late(const struct part *p) {
+    if (rank == 1)
+        put_part(p);
+    meet();
+    if (rank == 1)
+        return;
+    rankquake_checkpoint_begin(&q, p->step, shared);
+    put_part(p);
+    put_latest(p);
+}
+
 static void save(const struct part *p) {
+    if (is("stubborn")) {
+        save_late(p);
+        return;
+    }
     if (rank == 0)
         rankquake_checkpoint_begin(&q, p->step, shared);
     if (is("early")) {

@@ -163,6 +163,60 @@ static void test_a_system_call_that_two_wait_for_goes_on_when_both_are_in_force(
     stage_free(s);
 }
 
+/* The worker that follows a killed one calls before its node has said that the first is. */
+static void test_a_call_that_comes_too_early_is_heard_when_its_entry_looks_again(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    struct timeline_entry *a = stage_add(s, "k", &kill_worker);
+    a->when = (struct trigger){
+        .after = -1, .hold = true, .nth = 1, .syscall = "fsync", .syscall_number = 74};
+    a->times_n = 2;
+    aim_at(a, "n1", 0);
+    stage_begin(s);
+    start_round(s, 1, 3);
+    calls_passed_n = 0;
+    struct node *n1 = cluster_node(&s->cluster, "n1");
+    const struct watched_call first = {.id = 9, .pid = 101, .thread = 101, .nr = 74};
+    const struct watched_call next = {.id = 10, .pid = 201, .thread = 201, .nr = 74};
+    assert_true(timeline_called(&s->engine, n1, &first));
+    end_worker(s, 101);
+    start_round(s, 2, 3);
+    assert_true(timeline_called(&s->engine, n1, &next));
+    assert_int_equal(count_records(s, "fault-fired", "k"), 1);
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
+    assert_int_equal(count_records(s, "fault-fired", "k"), 2);
+    assert_int_equal(calls_passed_n, 1);
+    assert_int_equal(calls_passed[0], 9);
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
+    assert_int_equal(count_records(s, "fault-in-force", "k"), 2);
+    assert_int_equal(calls_passed_n, 2);
+    assert_int_equal(calls_passed[1], 10);
+    stage_free(s);
+}
+
+/* Nobody hears it any more when the job has ended by then. */
+static void test_a_call_that_comes_too_early_goes_on_at_the_end(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    struct timeline_entry *a = stage_add(s, "k", &kill_worker);
+    a->when = (struct trigger){
+        .after = -1, .hold = true, .nth = 1, .syscall = "fsync", .syscall_number = 74};
+    a->times_n = 2;
+    aim_at(a, "n1", 0);
+    stage_begin(s);
+    start_round(s, 1, 3);
+    calls_passed_n = 0;
+    struct node *n1 = cluster_node(&s->cluster, "n1");
+    assert_true(timeline_called(
+        &s->engine, n1, &(struct watched_call){.id = 9, .pid = 101, .thread = 101, .nr = 74}));
+    start_round(s, 2, 3);
+    assert_true(timeline_called(
+        &s->engine, n1, &(struct watched_call){.id = 10, .pid = 201, .thread = 201, .nr = 74}));
+    stage_end(s);
+    assert_int_equal(calls_passed_n, 2);
+    stage_free(s);
+}
+
 static void test_a_step_that_two_wait_for_is_kept_by_both(void **state) {
     (void)state;
     struct stage *s = two_at_once("step");
@@ -629,6 +683,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_the_nth_request_of_its_kind_by_the_target_waits_for_the_fault),
         cmocka_unit_test(test_a_request_that_two_wait_for_goes_on_when_both_are_in_force),
         cmocka_unit_test(test_a_system_call_that_two_wait_for_goes_on_when_both_are_in_force),
+        cmocka_unit_test(test_a_call_that_comes_too_early_is_heard_when_its_entry_looks_again),
+        cmocka_unit_test(test_a_call_that_comes_too_early_goes_on_at_the_end),
         cmocka_unit_test(test_a_step_that_two_wait_for_is_kept_by_both),
         cmocka_unit_test(test_a_request_that_is_not_held_is_only_told),
         cmocka_unit_test(test_who_is_patient_waits_for_a_target_that_is_not_there),
