@@ -10,16 +10,18 @@
 #   make bench      the promises in numbers
 #   make compare    rankrun beside the torchruns of three Debian releases (LAUNCHERS=, SCENARIOS=)
 #   make install    PREFIX=/usr/local; make uninstall takes it away again
+#   make package    build/package: .deb, tarball, wheel and image of this commit, docs/install.md (PACKAGES=deb,tarball,wheel,image)
 #   make transcripts  write tests/harness/sim/transcripts/*.txt anew
 #   make tidy       layers, purity, tables, names, lengths;  make format: clang-format
 #   make clean      remove build/
 #
-#   BUILD=release|debug|asan|tsan|cov|fast   another kind of build, in build/$(BUILD); fast: for hours of seeds
+#   BUILD=release|debug|asan|tsan|cov|fast|portable   another kind of build, in build/$(BUILD); fast: for hours of seeds;
+#                   portable: what packages hold, all libraries inside but the C library
 #   V=1 shows the commands      DEPS=0 never installs anything      NVCC= builds nothing for GPUs      TLS= nothing for TLS
 .DEFAULT_GOAL := all
 BUILD ?= release
 PREFIX ?= /usr/local
-$(if $(filter $(BUILD),release debug asan tsan cov fast),,$(error BUILD=$(BUILD): release, debug, asan, tsan, cov or fast))
+$(if $(filter $(BUILD),release debug asan tsan cov fast portable),,$(error BUILD=$(BUILD): release, debug, asan, tsan, cov, fast or portable))
 # Where the training data's package is missing, what make starts asks for made-up images.
 ifeq ($(wildcard /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte*),)
 export RANKTRAIN_DATASET ?= generated
@@ -29,6 +31,7 @@ BIN := $(if $(filter release,$(BUILD)),build/bin,$(OUT)/bin)
 VERSION := $(shell cat VERSION)
 
 CFLAGS.release := -O2
+CFLAGS.portable := -O2 -ffile-prefix-map=$(CURDIR)=.
 CFLAGS.debug := -Og -DRANKRUN_FAILPOINTS
 CFLAGS.fast := -O3 -flto=auto -fomit-frame-pointer
 CFLAGS.asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -83,6 +86,15 @@ LDLIBS.rankquake := -pthread -lfyaml -levent_core -levent_extra -lm -ldl
 LDLIBS.rankprobe := -levent_core
 LDLIBS.ranktrain := -pthread $(if $(EVENT_ARCHIVE),-l:libevent_extra.a -l:libevent_core.a,-levent_extra -levent_core) -lz -lm -ldl
 
+# Within all of them what a host need not have; the C library is the host's, 2.34 or newer.
+ifeq ($(BUILD),portable)
+  PORTABLE := $(OUT)/base/sys/older_libc.o
+  LDLIBS.rankquake := -pthread -l:libfyaml.a -l:libevent_extra.a -l:libevent_core.a -lm -ldl
+  LDLIBS.rankprobe := -l:libevent_core.a
+  LDLIBS.ranktrain := -pthread -l:libevent_extra.a -l:libevent_core.a -l:libz.a -lm -ldl
+  LDFLAGS.portable := -Wl,-z,relro,-z,now
+endif
+
 # ranktrain_cuda.so, which ranktrain loads: C by the C compiler against the toolkit's headers, kernels
 # by nvcc, the CUDA runtime inside, one symbol outside. Without a toolkit (make NVCC= does without)
 # there is none. The tests have one whose headers, kernels and runtime are those of tests/fakes/cudart.
@@ -128,7 +140,7 @@ $(BIN)/rankrun: $(OUT)/agent/main.o $(call archive,agent base) $(TLS_EXPORTS)
 $(BIN)/rankquake: $(OUT)/harness/main.o $(call archive,reports harness faults agent base)
 $(BIN)/rankprobe: $(OUT)/harness/probe/main.o $(call archive,base)
 $(BIN)/ranktrain: $(OUT)/scenarios/jobs/ranktrain/main.o $(call archive,job base)
-$(PROGRAMS):
+$(PROGRAMS): $(PORTABLE)
 	@mkdir -p $(@D); echo "  LD   $@"
 	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(BUNDLE_RPATH) $(LDFLAGS) $(LDFLAGS.$(@F)) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDLIBS.$(@F))
 
@@ -274,11 +286,15 @@ install: all
 	$(Q)DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) BIN=$(BIN) ci/package/install
 uninstall:
 	$(Q)DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ci/package/install --remove
+PACKAGES ?= deb,tarball,wheel,image
+package:
+	+$(Q)$(MAKE) --no-print-directory BUILD=portable NVCC= all
+	$(Q)PACKAGES=$(PACKAGES) ci/package/build
 clean:
 	rm -rf build
 help:
 	@sed -n '/^[^#]/q;s/^# \{0,1\}//p' Makefile
 
-.PHONY: all deps demo test test-programs soak mutants mutate bench fuzz fuzz-programs compare transcripts tidy format install uninstall clean help FORCE
+.PHONY: all deps demo test test-programs soak mutants mutate bench fuzz fuzz-programs compare transcripts tidy format install uninstall package clean help FORCE
 .SECONDARY:
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)
