@@ -50,7 +50,7 @@ ALL_CFLAGS := -std=c11 -g -fno-omit-frame-pointer -ffp-contract=off -I. -D_GNU_S
         -DRANKQUAKE_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS.$(BUILD)) $(CFLAGS)
 
 # What a simulation proves something about: its commit, and a hash over the core and its simulator.
-CORE_COMMIT := $(or $(shell git describe --always --dirty --exclude='*' 2>/dev/null),no commit)
+CORE_COMMIT := $(or $(shell git describe --always --abbrev=12 --dirty --exclude='*' 2>/dev/null),no commit)
 CORE_HASH = $(firstword $(shell LC_ALL=C; cat $$(ls agent/core/*.[ch] base/*.[ch] harness/sim/*.[ch] harness/invariants/*.[ch]) | sha256sum | cut -c1-16))
 CORE := commit $(CORE_COMMIT), core $(CORE_HASH)
 $(OUT)/harness/verbs/sim.o: CPPFLAGS += -DRANKQUAKE_CORE='"$(CORE)"'
@@ -146,7 +146,7 @@ $(PROGRAMS): $(PORTABLE)
 
 $(CLOCK): faults/clock/preload/preload.c faults/mechanism/clock_page.h base/err.h $(OUT)/.flags
 	@mkdir -p $(@D); echo "  LD   $@"
-	$(Q)$(CC) -std=c11 -g -O2 -I. -D_GNU_SOURCE $(WARN) -fPIC -shared -fvisibility=hidden -Wl,-z,relro -o $@ $< -ldl
+	$(Q)$(CC) -std=c11 -g -O2 $(filter -ffile-prefix-map=%,$(CFLAGS.$(BUILD))) -I. -D_GNU_SOURCE $(WARN) -fPIC -shared -fvisibility=hidden -Wl,-z,relro -o $@ $< -ldl
 
 $(OUT)/tls/%.o: %.c $(OUT)/.flags
 	@mkdir -p $(@D); echo "  CC   $< (TLS)"
