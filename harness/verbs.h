@@ -15,6 +15,7 @@
     X(cgroups)                                                                                     \
     X(clean)                                                                                       \
     X(compare)                                                                                     \
+    X(coverage)                                                                                    \
     X(crashpoints)                                                                                 \
     X(disk)                                                                                        \
     X(doctor)                                                                                      \

@@ -64,6 +64,7 @@ void html_curves(struct html *h);     /* ... workers running and loss, below the
 void html_recoveries(struct html *h); /* every fault and what recovering from it took */
 void html_checks(struct html *h);
 void html_rounds(struct html *h);
+void html_trouble(struct html *h); /* what was tried in which phase, and what was not */
 
 /* ---- what the picture of the page and that of svg.c share ---- */
 

@@ -55,6 +55,17 @@ static void test_a_good_run_has_nothing_wrong_to_show(void **state) {
     forget(&t);
 }
 
+static void test_what_was_never_tried_is_told(void **state) {
+    (void)state;
+    struct told t;
+    tell_page(&t, "worker-killed", none);
+    assert_says(&t, "<tr><td>worker-kill</td><td><span class=\"soft\">never</span></td>");
+    assert_says(&t, " faults that this run did not try</summary>");
+    assert_before(&t, "id=\"trouble\"", "net-partition");
+    assert_says(&t, "<span class=\"soft\">(clock)</span></li>");
+    forget(&t);
+}
+
 static void test_every_check_shows_its_evidence(void **state) {
     (void)state;
     struct told t;
@@ -264,6 +275,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_bad_run_begins_with_what_is_wrong),
         cmocka_unit_test(test_a_good_run_has_nothing_wrong_to_show),
+        cmocka_unit_test(test_what_was_never_tried_is_told),
         cmocka_unit_test(test_every_check_shows_its_evidence),
         cmocka_unit_test(test_each_worker_has_a_lane_and_each_fault_a_pin),
         cmocka_unit_test(test_a_node_that_is_gone_is_marked),

@@ -1,0 +1,141 @@
+#include "harness/trend/trouble.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "faults/fault.h"
+
+#include <stdlib.h>
+
+const char *trouble_phase_name(enum trouble_phase p) {
+    static const char *const names[TROUBLE_PHASES] = {
+        [TROUBLE_MEETING] = "meeting", [TROUBLE_STARTING] = "starting",
+        [TROUBLE_LOADING] = "loading", [TROUBLE_TRAINING] = "training",
+        [TROUBLE_SAVING] = "saving",   [TROUBLE_RECOVERING] = "recovering",
+        [TROUBLE_ENDING] = "ending",
+    };
+    return names[p];
+}
+
+const char *trouble_target_name(enum trouble_target t) {
+    static const char *const names[TROUBLE_TARGETS] = {
+        [TROUBLE_RANK_0] = "rank 0",
+        [TROUBLE_ANOTHER] = "another",
+        [TROUBLE_SEVERAL] = "several",
+        [TROUBLE_STORE] = "store",
+    };
+    return names[t];
+}
+
+void trouble_init(struct trouble *t) {
+    *t = (struct trouble){.v = mem_alloc(faults_n, sizeof(*t->v))};
+}
+
+void trouble_fini(struct trouble *t) {
+    free(t->v);
+    *t = (struct trouble){0};
+}
+
+/* ---- when ---- */
+
+static bool came(int64_t ns, int64_t by_ns) {
+    return ns > 0 && ns <= by_ns;
+}
+
+/* A worker has begun a save by then that it has not committed; one that has ended saves no more. */
+static bool is_saving(const struct history *h, const struct round *r, int64_t t_ns) {
+    for (size_t i = 0; i < r->n; i++) {
+        bool saving = false;
+        history_each(x, h) {
+            if (x->t_ns > t_ns)
+                break;
+            if (x->source != SOURCE_JOB || x->pid != r->workers[i]->pid)
+                continue;
+            saving |= record_is(x, "checkpoint-begin") || record_is(x, "checkpoint-write");
+            saving &= !record_is(x, "checkpoint-commit");
+        }
+        if (saving)
+            return true;
+    }
+    return false;
+}
+
+/* What has come of the workers of a round by then. */
+struct muster {
+    size_t failed, well, ready, stepped;
+    bool ready_told, steps_told; /* by any, ever: else nobody tells it in this job */
+};
+
+static struct muster muster(const struct round *r, int64_t t_ns, int64_t struck_pid) {
+    struct muster m = {0};
+    for (size_t i = 0; i < r->n; i++) {
+        const struct worker *w = r->workers[i];
+        bool ended = came(w->exit_ns, t_ns) && w->pid != struck_pid;
+        bool well = worker_ended_well(w);
+        m.failed += ended && !well;
+        m.well += (ended && well) || came(w->done_ns, t_ns);
+        m.ready += came(w->ready_ns, t_ns);
+        m.stepped += came(w->first_step_ns, t_ns);
+        m.ready_told |= w->ready_ns > 0;
+        m.steps_told |= w->first_step_ns > 0;
+    }
+    return m;
+}
+
+enum trouble_phase trouble_phase_of(const struct history *h, const struct incident *i) {
+    const struct round *r = i->round;
+    int64_t t_ns = i->t0_ns;
+    if (!r)
+        return TROUBLE_MEETING;
+    struct muster m = muster(r, t_ns, i->targets_n == 1 ? i->targets[0].pid : 0);
+    if (m.failed)
+        return TROUBLE_RECOVERING;
+    if (m.well)
+        return TROUBLE_ENDING;
+    if (!r->complete || r->last_start_ns > t_ns || (m.ready_told && m.ready < r->n))
+        return TROUBLE_STARTING;
+    if (m.steps_told && m.stepped < r->n)
+        return TROUBLE_LOADING;
+    return is_saving(h, r, t_ns) ? TROUBLE_SAVING : TROUBLE_TRAINING;
+}
+
+/* ---- what ---- */
+
+enum trouble_target trouble_target_of(const struct incident *i) {
+    const struct worker *first = i->round ? round_rank(i->round, 0) : NULL;
+    if (incident_hits_store(i) || (i->targets_n && str_eq(i->targets[0].what, "store")))
+        return TROUBLE_STORE;
+    if (i->targets_n > 1)
+        return TROUBLE_SEVERAL;
+    if (!i->targets_n || !first)
+        return TROUBLE_ANOTHER;
+    const struct incident_target *t = &i->targets[0];
+    bool rank_0 = t->worker ? t->worker->rank == 0 : str_eq(t->node, first->node);
+    return rank_0 ? TROUBLE_RANK_0 : TROUBLE_ANOTHER;
+}
+
+void trouble_add(struct trouble *t, const struct recorded_run *run) {
+    struct incidents is;
+    incidents_load(&is, run->history, run->rounds);
+    t->runs++;
+    for (size_t i = 0; i < is.n; i++)
+        for (size_t f = 0; is.v[i]->in_force && f < faults_n; f++)
+            if (str_eq(faults[f]->name, is.v[i]->fault))
+                t->v[f][trouble_phase_of(run->history, is.v[i])][trouble_target_of(is.v[i])]++;
+    incidents_fini(&is);
+}
+
+size_t trouble_tried(const struct trouble *t, size_t fault, enum trouble_phase p,
+                     enum trouble_target on) {
+    size_t n = 0;
+    for (int i = 0; i < TROUBLE_PHASES; i++)
+        for (int k = 0; k < TROUBLE_TARGETS; k++)
+            if ((p == TROUBLE_PHASES || (int)p == i) && (on == TROUBLE_TARGETS || (int)on == k))
+                n += t->v[fault][i][k];
+    return n;
+}
+
+bool trouble_can_be_on(size_t fault, enum trouble_target on) {
+    bool store = faults[fault]->targets & TARGET_STORE;
+    bool job = faults[fault]->targets & (TARGET_NODE | TARGET_AGENT | TARGET_WORKER | TARGET_RACK);
+    return on == TROUBLE_STORE ? store : job;
+}
