@@ -57,7 +57,7 @@ void html_trouble(struct html *h) {
     if (tried) {
         html_put(h,
                  "<section id=\"trouble\">\n<h2>Trouble, and when</h2>\n<p>The phase of the job in "
-                 "which each fault came in force, and what it struck.</p>\n");
+                 "which each fault met it, and what it struck.</p>\n");
         put_tried(h, &t);
         html_put(h, "<details><summary>%zu faults that this run did not try</summary>\n<ul>\n",
                  faults_n - tried);

@@ -65,12 +65,20 @@ struct muster {
     bool ready_told, steps_told; /* by any, ever: else nobody tells it in this job */
 };
 
-static struct muster muster(const struct round *r, int64_t t_ns, int64_t struck_pid) {
+/* An earlier fault has ended it, whether its end has been seen by then or not. */
+static bool was_ended(const struct incidents *is, const struct worker *w, int64_t t_ns) {
+    for (size_t k = 0; k < is->n; k++)
+        if (is->v[k]->in_force && is->v[k]->t0_ns <= t_ns && incident_hits(is->v[k], w) &&
+            incident_has(is->v[k], EFFECT_ENDS_WORKER | EFFECT_ENDS_NODE))
+            return true;
+    return false;
+}
+
+static struct muster muster(const struct incidents *is, const struct round *r, int64_t t_ns) {
     struct muster m = {0};
     for (size_t i = 0; i < r->n; i++) {
         const struct worker *w = r->workers[i];
-        bool ended = came(w->exit_ns, t_ns) && w->pid != struck_pid;
-        bool well = worker_ended_well(w);
+        bool ended = came(w->exit_ns, t_ns) || was_ended(is, w, t_ns), well = worker_ended_well(w);
         m.failed += ended && !well;
         m.well += (ended && well) || came(w->done_ns, t_ns);
         m.ready += came(w->ready_ns, t_ns);
@@ -81,12 +89,18 @@ static struct muster muster(const struct round *r, int64_t t_ns, int64_t struck_
     return m;
 }
 
-enum trouble_phase trouble_phase_of(const struct history *h, const struct incident *i) {
+/* By the time that it is in force, those whom it has hit may have ended already. */
+static int64_t met_ns(const struct incident *i) {
+    return i->fired ? i->fired_ns : i->t0_ns;
+}
+
+enum trouble_phase trouble_phase_of(const struct history *h, const struct incidents *is,
+                                    const struct incident *i) {
     const struct round *r = i->round;
-    int64_t t_ns = i->t0_ns;
+    int64_t t_ns = met_ns(i);
     if (!r)
         return TROUBLE_MEETING;
-    struct muster m = muster(r, t_ns, i->targets_n == 1 ? i->targets[0].pid : 0);
+    struct muster m = muster(is, r, t_ns);
     if (m.failed)
         return TROUBLE_RECOVERING;
     if (m.well)
@@ -120,7 +134,7 @@ void trouble_add(struct trouble *t, const struct recorded_run *run) {
     for (size_t i = 0; i < is.n; i++)
         for (size_t f = 0; is.v[i]->in_force && f < faults_n; f++)
             if (str_eq(faults[f]->name, is.v[i]->fault))
-                t->v[f][trouble_phase_of(run->history, is.v[i])][trouble_target_of(is.v[i])]++;
+                t->v[f][trouble_phase_of(run->history, &is, is.v[i])][trouble_target_of(is.v[i])]++;
     incidents_fini(&is);
 }
 

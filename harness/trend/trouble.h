@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* Where the job was when the fault came in force. */
+/* Where the job was when the fault met it: its trigger had come true. */
 enum trouble_phase {
     TROUBLE_MEETING,    /* no worker has started yet */
     TROUBLE_STARTING,   /* some of the round's workers have, and not all are ready */
@@ -39,7 +39,9 @@ void trouble_fini(struct trouble *t);
 /* Counts what came in force in a run. Faults that this program does not know count for nothing. */
 void trouble_add(struct trouble *t, const struct recorded_run *run);
 
-enum trouble_phase trouble_phase_of(const struct history *h, const struct incident *i);
+/* i is one of is, or a copy. */
+enum trouble_phase trouble_phase_of(const struct history *h, const struct incidents *is,
+                                    const struct incident *i);
 enum trouble_target trouble_target_of(const struct incident *i);
 
 /* How often a fault (its place in faults[]) was tried: in a phase, or with TROUBLE_PHASES in any; on

@@ -49,9 +49,9 @@ static size_t number_of(const char *fault) {
 /* The recorded fault, had it come in force then. */
 static enum trouble_phase phase_at(struct fixture *f, int64_t t_ns) {
     struct incident i = *f->is.v[0];
-    i.t0_ns = t_ns;
+    i.fired_ns = t_ns;
     i.targets_n = 0;
-    return trouble_phase_of(&f->h, &i);
+    return trouble_phase_of(&f->h, &f->is, &i);
 }
 
 static void test_the_phase_follows_from_what_the_workers_had_done(void **state) {
@@ -71,10 +71,10 @@ static void test_the_phase_follows_from_what_the_workers_had_done(void **state) 
     assert_int_equal(phase_at(f, stepped_ns), TROUBLE_TRAINING);
     assert_int_equal(phase_at(f, round_ended_ns(first)), TROUBLE_RECOVERING);
     none.round = NULL;
-    assert_int_equal(trouble_phase_of(&f->h, &none), TROUBLE_MEETING);
+    assert_int_equal(trouble_phase_of(&f->h, &f->is, &none), TROUBLE_MEETING);
     none.round = f->rs.v[f->rs.n - 1];
-    none.t0_ns = round_ended_ns(none.round);
-    assert_int_equal(trouble_phase_of(&f->h, &none), TROUBLE_ENDING);
+    none.fired_ns = round_ended_ns(none.round);
+    assert_int_equal(trouble_phase_of(&f->h, &f->is, &none), TROUBLE_ENDING);
 }
 
 /* Between the record that a save was begun and the one that it is whole. */
@@ -89,10 +89,10 @@ static void test_a_save_is_a_phase_of_its_own(void **state) {
     assert_non_null(begun);
     assert_non_null(whole);
     i.targets_n = 0;
-    i.t0_ns = begun->t_ns;
-    assert_int_equal(trouble_phase_of(&f->h, &i), TROUBLE_SAVING);
-    i.t0_ns = whole->t_ns;
-    assert_int_equal(trouble_phase_of(&f->h, &i), TROUBLE_TRAINING);
+    i.fired_ns = begun->t_ns;
+    assert_int_equal(trouble_phase_of(&f->h, &f->is, &i), TROUBLE_SAVING);
+    i.fired_ns = whole->t_ns;
+    assert_int_equal(trouble_phase_of(&f->h, &f->is, &i), TROUBLE_TRAINING);
 }
 
 static void test_the_target_is_told_by_rank(void **state) {
@@ -127,9 +127,9 @@ static void test_runs_are_counted(void **state) {
     trouble_add(&t, &run);
     assert_int_equal(t.runs, 2);
     assert_int_equal(trouble_tried(&t, kill, TROUBLE_PHASES, TROUBLE_TARGETS), 2);
-    assert_int_equal(
-        trouble_tried(&t, kill, trouble_phase_of(&f->h, f->is.v[0]), trouble_target_of(f->is.v[0])),
-        2);
+    assert_int_equal(trouble_tried(&t, kill, trouble_phase_of(&f->h, &f->is, f->is.v[0]),
+                                   trouble_target_of(f->is.v[0])),
+                     2);
     assert_int_equal(trouble_tried(&t, kill, TROUBLE_ENDING, TROUBLE_TARGETS), 0);
     assert_int_equal(trouble_tried(&t, other, TROUBLE_PHASES, TROUBLE_TARGETS), 0);
     assert_true(trouble_can_be_on(number_of("store-kill"), TROUBLE_STORE));
