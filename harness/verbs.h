@@ -12,6 +12,7 @@
 
 #define VERBS(X)                                                                                   \
     X(ask)                                                                                         \
+    X(cache)                                                                                       \
     X(cgroups)                                                                                     \
     X(clean)                                                                                       \
     X(compare)                                                                                     \

@@ -1,17 +1,21 @@
 #include "harness/play/budget.h"
 
+#include "base/sha256.h"
 #include "base/str.h"
 #include "harness/run/control.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static const int64_t GUESS_NS = 15000000000, SECOND_NS = 1000000000;
 
 /* ---- what is known ---- */
 
-static int64_t guess_ns(const struct scenario *s) {
+int64_t budget_guess_ns(const struct scenario *s) {
     int64_t last = 0;
     for (size_t i = 0; i < s->timeline_n; i++)
         if (s->timeline[i].when.time_ns > last)
@@ -19,27 +23,62 @@ static int64_t guess_ns(const struct scenario *s) {
     return last + GUESS_NS;
 }
 
-int64_t budget_estimate_ns(const struct selected *l) {
+/* By its name and its file as it is called from here, so that another checkout finds it. */
+static int times_file(const struct selected *l, char *ret, size_t size) {
+    char real[PATH_MAX], here[PATH_MAX], key[65];
+    struct sha256 hash;
+    if (!realpath(l->file, real) || !getcwd(here, sizeof(here)))
+        return -errno;
+    size_t n = strlen(here);
+    bool below = n > 1 && strncmp(real, here, n) == 0 && real[n] == '/';
+    const char *file = below ? real + n + 1 : real;
+    sha256_init(&hash);
+    sha256_update(&hash, file, strlen(file) + 1);
+    sha256_update(&hash, l->scenario->name, strlen(l->scenario->name) + 1);
+    for (const char *const *s = l->sets; s && *s; s++)
+        sha256_update(&hash, *s, strlen(*s) + 1);
+    sha256_hex(&hash, key);
+    return cache_dir("durations", key, ret, size, NULL);
+}
+
+/* "MS CODE": how long the last run took, and how it ended. */
+static bool last_run(const struct selected *l, int64_t *ret_ns, int64_t *ret_code) {
     char path[PATH_MAX];
     const char *name;
     struct folder cache = FOLDER_NONE;
     BUF_FINI struct buf text = {0};
-    int64_t ms = 0;
-    bool known = selected_cache(l, "durations", false, path, sizeof(path)) == 0 &&
+    ARENA_FINI struct arena a = {0};
+    int64_t ms = 0, code = 0;
+    bool known = times_file(l, path, sizeof(path)) == 0 &&
                  cache_enter(path, false, &cache, &name, NULL) == 0 &&
-                 folder_read(&cache, name, 64, &text, NULL) == 0 &&
-                 str_to_i64(buf_str(&text), 0, INT64_MAX / 1000000, &ms);
+                 folder_read(&cache, name, 64, &text, NULL) == 0;
     folder_close(&cache);
-    return known ? ms * 1000000 : guess_ns(l->scenario);
+    char **words = str_split(&a, buf_str(&text), ' ', NULL);
+    if (!known || !words[0] || !str_to_i64(words[0], 0, INT64_MAX / 1000000, &ms) ||
+        (words[1] && !str_to_i64(words[1], 0, 255, &code)))
+        return false;
+    *ret_ns = ms * 1000000;
+    *ret_code = code;
+    return true;
 }
 
-void budget_note(const struct selected *l, int64_t took_ns) {
-    char path[PATH_MAX], text[32];
+bool budget_measured(const struct selected *l, int64_t *ret_ns) {
+    int64_t code;
+    return last_run(l, ret_ns, &code);
+}
+
+int64_t budget_estimate_ns(const struct selected *l) {
+    int64_t ns;
+    return budget_measured(l, &ns) ? ns : budget_guess_ns(l->scenario);
+}
+
+void budget_note(const struct selected *l, int64_t took_ns, int code) {
+    char path[PATH_MAX], text[48];
     const char *name;
     struct folder cache;
-    if (selected_cache(l, "durations", false, path, sizeof(path)) < 0)
+    if (times_file(l, path, sizeof(path)) < 0)
         return;
-    int n = snprintf(text, sizeof(text), "%" PRId64, took_ns / 1000000);
+    int n = snprintf(text, sizeof(text), "%" PRId64 " %d", took_ns / 1000000, code);
     if (cache_enter(path, true, &cache, &name, NULL) != 0)
         return;
     folder_write_synced(&cache, name, text, (size_t)n, NULL);
@@ -55,12 +94,63 @@ static int by_estimate(const void *a, const void *b) {
     return x->order < y->order ? -1 : 1;
 }
 
+/* The last run of it did not pass. */
+static bool is_suspect(const struct selected *l) {
+    int64_t ns, code;
+    return last_run(l, &ns, &code) && code != 0 && code != 4;
+}
+
+static bool has_fault(const struct scenario *s, const char *fault) {
+    for (size_t i = 0; i < s->timeline_n; i++)
+        if (s->timeline[i].fault && str_eq(s->timeline[i].fault, fault))
+            return true;
+    return false;
+}
+
+/* Kinds of faults that none of the first n has. */
+static size_t new_faults(const struct selection *s, size_t n, const struct scenario *one) {
+    size_t fresh = 0;
+    for (size_t i = 0; i < one->timeline_n; i++) {
+        bool had = !one->timeline[i].fault;
+        for (size_t k = 0; k < i && !had; k++)
+            had = one->timeline[k].fault && str_eq(one->timeline[k].fault, one->timeline[i].fault);
+        for (size_t k = 0; k < n && !had; k++)
+            had = has_fault(s->v[k].scenario, one->timeline[i].fault);
+        fresh += !had;
+    }
+    return fresh;
+}
+
+/* What it teaches in a second, behind the first n: one that failed the last time comes before all. */
+static double telling(const struct selection *s, size_t n, const struct selected *l) {
+    double seconds = (double)l->estimate_ns / 1e9 + 0.001;
+    return (l->suspect ? 1e9 : (double)new_faults(s, n, l->scenario)) / seconds;
+}
+
+static void swap(struct selected *a, struct selected *b) {
+    struct selected x = *a;
+    *a = *b;
+    *b = x;
+}
+
 void budget_sort(struct selection *s) {
     for (size_t i = 0; i < s->n; i++) {
         s->v[i].order = i;
         s->v[i].estimate_ns = budget_estimate_ns(&s->v[i]);
+        s->v[i].suspect = is_suspect(&s->v[i]);
     }
     qsort(s->v, s->n, sizeof(*s->v), by_estimate);
+    for (size_t n = 0; n < s->n; n++) {
+        size_t best = n;
+        double most = telling(s, n, &s->v[n]);
+        for (size_t i = n + 1; i < s->n; i++)
+            if (telling(s, n, &s->v[i]) > most)
+                most = telling(s, n, &s->v[best = i]);
+        if (most <= 0)
+            return; /* the rest has nothing new: fast ones first, as they are */
+        for (size_t i = best; i > n; i--) /* the others keep their order */
+            swap(&s->v[i], &s->v[i - 1]);
+    }
 }
 
 void budget_choose(struct selection *s, int64_t left_ns, int at_once,

@@ -1,6 +1,8 @@
-/* budget: which of many scenarios are run when there is only so much time: the fast ones first. How
- * long one takes is what it took the last time here (kept beside the results of control runs), else
- * a guess from its timeline. */
+/* budget: which of many scenarios are run when there is only so much time: those that did not pass
+ * the last time, then those that show the most kinds of faults in the least time, then the fast ones.
+ * How long one takes is what it took the last time (kept beside the results of control runs, by the
+ * scenario's name and its file as it is called from the working directory), else a guess from its
+ * timeline. */
 #pragma once
 
 #include "harness/play/selection.h"
@@ -9,8 +11,14 @@
 
 /* Of one run, with its control run if it had to be made. */
 int64_t budget_estimate_ns(const struct selected *l);
-void budget_note(const struct selected *l, int64_t took_ns); /* a cache that fails costs nothing */
-/* Puts the fast ones first; those that take as long stay in their order. */
+/* From its timeline alone, the same on every machine. */
+int64_t budget_guess_ns(const struct scenario *s);
+/* False: it has not run yet, and what it takes is guessed. */
+bool budget_measured(const struct selected *l, int64_t *ret_ns);
+/* code: as it ended. */
+void budget_note(const struct selected *l, int64_t took_ns,
+                 int code); /* a cache that fails costs nothing */
+/* Puts them in that order; those that are worth the same stay in theirs. */
 void budget_sort(struct selection *s);
 /* Marks what is left out of `left_ns` when at most at_once run side by side; to be asked once. */
 void budget_choose(struct selection *s, int64_t left_ns, int at_once,

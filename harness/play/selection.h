@@ -14,6 +14,7 @@ struct selected {
     bool alone;                     /* not beside others: times are judged */
     size_t order;                   /* as the command line has them */
     int64_t estimate_ns;            /* budget.h: of one run */
+    bool suspect;                   /* its last run did not pass */
     bool left_out;                  /* by --budget */
 };
 

@@ -12,6 +12,7 @@
 #include "harness/play/jobs.h"
 #include "harness/play/remains.h"
 #include "harness/play/selection.h"
+#include "harness/play/shard.h"
 #include "harness/play/suite.h"
 #include "harness/play/untrusted.h"
 #include "harness/verbs/typed.h"
@@ -38,6 +39,7 @@ struct run_request {
     int64_t runs, *todo;      /* that there will be, 0: nobody knows; those left of each selected */
     char place[48];           /* "2 of 6" */
     struct pipeline pipeline; /* with --ci */
+    struct shard shard;
 };
 
 /* ---- options ---- */
@@ -64,7 +66,10 @@ static const struct verb_option options[] = {
     {"--stress", NULL, "repeat until a run fails, at most --repeat times"},
     {"--jobs", "N", "N runs side by side; scenarios with bounds on times run alone"},
     {"--budget", "TIME",
-     "run as many as fit into TIME (5m), fast ones first, and name what is left out"},
+     "run as many as fit into TIME (5m), the fastest most telling first, and name what is left "
+     "out"},
+    {"--shard", "K/N", "only the K-th of N parts, which take about as long by measured times"},
+    {"--times", "FILE", "the times that --shard goes by, the same for all shards: cache times"},
     {"--max-concurrent-faults", "N",
      "at most N faults in force at once (limits.faults); one more does not fire"},
     {"--set", "KEY=VALUE", "overrides a value of the file, job.max_restarts=2; may be repeated"},
@@ -123,6 +128,15 @@ static int take_numbers(struct run_request *q, const struct arguments *a) {
 
 static int take_budget(struct run_request *q, const struct arguments *a) {
     q->began_ns = clock_monotonic_ns();
+    const char *shard = arguments_value(a, "--shard");
+    if (shard && !shard_read(shard, &q->shard))
+        return verb_usage_error(a->verb, "--shard %s: write PART/PARTS, as in 2/5", shard);
+    const char *times = arguments_value(a, "--times");
+    struct err err = {0};
+    if (times && !shard)
+        return verb_usage_error(a->verb, "--times is what --shard goes by; say which shard");
+    if (times && shard_read_times(&q->shard, times, &err) < 0)
+        return verb_usage_error(a->verb, "--times: %s", err.msg);
     return arguments_duration(a, "--budget", &q->budget_ns);
 }
 
@@ -305,7 +319,7 @@ static void run_once(struct run_request *q, const struct selected *l, struct run
     if (err.code)
         fprintf(stderr, "rankquake run: %s: %s\n", l->scenario->file, err.msg);
     if (code != EXIT_BROKEN && code != EXIT_INTERRUPTED)
-        budget_note(l, clock_monotonic_ns() - began_ns);
+        budget_note(l, clock_monotonic_ns() - began_ns, code);
     tally_add(t, code, l);
 }
 
@@ -588,6 +602,8 @@ static int run_all(struct run_request *q) {
     if (!q->suite.beside)
         remains_tell("run", q->suite.out, stderr);
     int bad = selection_read(&q->selection, &q->files);
+    if (!bad && q->shard.parts)
+        shard_keep(&q->shard, &q->selection, runs_in_all, q, stderr);
     choose(q);
     if (!bad) {
         count_runs(q);
@@ -648,6 +664,7 @@ static int main_run(const struct arguments *a) {
         code = code_for_bisect(code);
     free(q->tags);
     selection_fini(&q->selection);
+    shard_fini(&q->shard);
     arena_fini(&q->arena);
     files_fini(&q->files);
     free(q);
