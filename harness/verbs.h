@@ -22,6 +22,7 @@
     X(doctor)                                                                                      \
     X(enter)                                                                                       \
     X(explain)                                                                                     \
+    X(forecast)                                                                                    \
     X(halt)                                                                                        \
     X(help)                                                                                        \
     X(history)                                                                                     \

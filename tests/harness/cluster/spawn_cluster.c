@@ -34,7 +34,8 @@ static void scene_echo(void) {
         CHECK(seen[i].counters.lost == 0);
     }
     CHECK(seen[1].counters.data_bytes_out >= 1000000);
-    CHECK(seen[1].counters.data_bytes_out < 2000000); /* once, and what a late machine sends again */
+    CHECK(seen[1].counters.data_bytes_out <
+          2000000); /* once, and what a late machine sends again */
     CHECK(seen[1].counters.bytes_to[0] >= 1000000 && seen[1].counters.bytes_to[2] < 10000);
     CHECK(seen[0].counters.bytes_to[1] >= 1000000 && seen[0].counters.bytes_to[2] >= 1000000);
     CHECK(seen[0].counters.data_bytes_out >= 2000000);
