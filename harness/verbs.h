@@ -41,6 +41,7 @@
     X(start)                                                                                       \
     X(subject)                                                                                     \
     X(try)                                                                                         \
+    X(watch)                                                                                       \
     X(wire)
 
 #define X(name) extern const struct verb verb_##name;

@@ -218,6 +218,9 @@ int history_load_from(struct history *h, int fd, const char *path, struct err *e
  * takes HISTORY_BYTES_MAX, which is some ten million records. */
 int history_load_within(struct history *h, const char *path, size_t bytes_max, struct err *err);
 #define HISTORY_BYTES_MAX ((size_t)4 << 30)
+/* One more line of a history that somebody else is writing, into h, which began zeroed: the record is the
+ * last of h. -EBADMSG: it is none, or the first is not the first of a history; nothing is added. */
+int history_take(struct history *h, const char *line, size_t len, struct err *err);
 /* *ret becomes the part of h that the sources in mask (1u << SOURCE_...) have said; it shares the
  * records, so h must outlive it. Freed with history_fini too. */
 void history_filter(struct history *ret, const struct history *h, unsigned mask);

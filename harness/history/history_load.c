@@ -132,3 +132,11 @@ int history_load_from(struct history *h, int fd, const char *path, struct err *e
 int history_load(struct history *h, const char *path, struct err *err) {
     return history_load_within(h, path, HISTORY_BYTES_MAX, err);
 }
+
+int history_take(struct history *h, const char *line, size_t len, struct err *err) {
+    struct err why = {0};
+    int rc = history_parse(h, line, len, true, &why);
+    if (rc < 0)
+        return err_say(err, rc, "record %zu: %s", h->n + 1, why.msg);
+    return h->n == 1 ? check_first(h, "history.jsonl", err) : 0;
+}

@@ -1,0 +1,143 @@
+/* Shows a run as it goes on, or one that has ended: a lane for each rank, faults, what happened last. */
+#include "harness/verbs.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/loop.h"
+#include "harness/run/presence.h"
+#include "harness/verbs/watch/pursuit.h"
+#include "harness/verbs/watch/screen.h"
+#include "reports/lanes.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct watching {
+    struct folder run;
+    struct loop *loop;
+    struct pursuit *pursuit;
+    struct lanes *lanes;
+    struct screen *screen; /* NULL: lines are printed */
+    bool strict;
+    char why[400]; /* it ended without an end, "" */
+    int signo;
+};
+
+static void on_begin(void *arg) {
+    struct watching *w = arg;
+    lanes_free(w->lanes);
+    w->lanes = lanes_new(w->strict);
+    if (!w->screen)
+        lanes_print_to(w->lanes, stdout);
+}
+
+static void on_record(void *arg, const struct record *r) {
+    struct watching *w = arg;
+    lanes_record(w->lanes, r);
+}
+
+static void on_rest(void *arg) {
+    struct watching *w = arg;
+    fflush(stdout);
+    if (w->screen)
+        screen_changed(w->screen);
+}
+
+static void on_end(void *arg, const char *why) {
+    struct watching *w = arg;
+    str_copy(w->why, sizeof(w->why), why ? why : "");
+    loop_stop(w->loop);
+}
+
+static void on_frame(void *arg, const struct report_style *style, int rows, struct buf *out) {
+    struct watching *w = arg;
+    lanes_frame(w->lanes, style, rows, out);
+}
+
+static void on_signal(void *arg, int signo) {
+    struct watching *w = arg;
+    w->signo = signo;
+    loop_stop(w->loop);
+}
+
+/* Whether rounds are told apart by the restart count, too, stands in the scenario. */
+static bool is_strict(const struct folder *run) {
+    ARENA_FINI struct arena a = {0};
+    struct diagnostics d = {0};
+    struct scenario *s = scenario_load(arena_printf(&a, "%s/scenario.yaml", run->path), NULL, &d);
+    bool strict = !s || !s->torchrun_semantics;
+    scenario_free(s);
+    diagnostics_fini(&d);
+    return strict;
+}
+
+/* Elsewhere than on a terminal it was printed as it came, and the lanes follow it. */
+static void print_last(const struct watching *w) {
+    BUF_FINI struct buf text = {0};
+    struct report_style style = report_style_of(stdout);
+    if (w->screen || !w->lanes)
+        return;
+    lanes_frame(w->lanes, &style, LANES_MAX, &text);
+    fputs(buf_str(&text), stdout);
+}
+
+static int show(struct watching *w, struct err *err) {
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct pursuit_calls calls = {on_begin, on_record, on_rest, on_end, w};
+    w->loop = loop_new(err);
+    if (!w->loop)
+        return err->code;
+    for (size_t i = 0; i < 3; i++)
+        loop_signal(w->loop, signals[i], on_signal, w);
+    w->strict = is_strict(&w->run);
+    if (screen_has_frames(stdout))
+        w->screen = screen_new(w->loop, stdout, on_frame, w);
+    w->pursuit = pursuit_new(w->loop, &w->run, &calls, err);
+    int r = w->pursuit ? loop_run(w->loop, err) : err->code;
+    if (r == 0)
+        print_last(w);
+    w->screen = w->lanes ? screen_free(w->screen) : w->screen;
+    return r;
+}
+
+static int watch_run(const char *path) {
+    struct watching *w = mem_new(struct watching);
+    struct err err = {0};
+    int code = EXIT_PASS;
+    w->run = FOLDER_NONE;
+    if (presence_find_run(&w->run, path, &err) < 0) {
+        fprintf(stderr, "rankquake watch: %s; give the directory of a run\n", err.msg);
+        code = EXIT_USAGE_ERROR;
+    } else if (show(w, &err) < 0) {
+        fprintf(stderr, "rankquake watch: %s\n", err.msg);
+        code = err.code == -ENOENT || err.code == -EBADMSG ? EXIT_USAGE_ERROR : EXIT_BROKEN;
+    } else if (w->signo) {
+        code = EXIT_INTERRUPTED;
+    } else if (*w->why) {
+        fprintf(stderr, "rankquake watch: %s: %s\n", w->run.path, w->why);
+        code = EXIT_BROKEN;
+    }
+    pursuit_free(w->pursuit);
+    lanes_free(w->lanes);
+    loop_free(w->loop);
+    folder_close(&w->run);
+    free(w);
+    return code;
+}
+
+static int watch(const struct arguments *a) {
+    return a->files_n == 1 ? watch_run(a->files[0])
+                           : verb_usage_error(a->verb, "name the directory of one run");
+}
+
+const struct verb verb_watch = {
+    .name = "watch",
+    .usage = "watch RUN",
+    .summary = "show a run as it goes on: its workers, its faults, what happened last",
+    .example = "watch runs/tour-1-20260105-093000",
+    .operands = "RUN",
+    .options = (const struct verb_option[]){{0}},
+    .run = watch,
+};
