@@ -172,7 +172,7 @@ static int begin(struct pursuit *f, struct err *err) {
 }
 
 struct pursuit *pursuit_new(struct loop *loop, const struct folder *run,
-                          const struct pursuit_calls *calls, struct err *err) {
+                            const struct pursuit_calls *calls, struct err *err) {
     struct pursuit *f = mem_new(struct pursuit);
     *f = (struct pursuit){
         .loop = loop, .run = run, .calls = *calls, .inotify = -1, .file = -1, .harness = -1};

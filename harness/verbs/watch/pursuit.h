@@ -24,5 +24,5 @@ struct pursuit_calls {
 /* run must outlive it. NULL with err: there is no history, or the kernel gives no inotify. The calls are
  * made from the loop. */
 struct pursuit *pursuit_new(struct loop *loop, const struct folder *run,
-                          const struct pursuit_calls *calls, struct err *err);
+                            const struct pursuit_calls *calls, struct err *err);
 struct pursuit *pursuit_free(struct pursuit *f); /* NULL is allowed; returns NULL */
