@@ -8,6 +8,7 @@
 #   make mutants    bugs planted into launcher, job and harness: which a scenario sees, and the score
 #   make mutate     forty bugs drawn by a seed, and which oracle sees each: ci/mutate
 #   make bench      the promises in numbers
+#   make site       the documents as a static site, build/site, by mkdocs; every link is followed
 #   make compare    rankrun beside the torchruns of three Debian releases (LAUNCHERS=, SCENARIOS=)
 #   make install    PREFIX=/usr/local; make uninstall takes it away again
 #   make package    build/package: .deb, tarball, wheel and image of this commit, docs/install.md (PACKAGES=deb,tarball,wheel,image)
@@ -254,6 +255,8 @@ $(OUT)/mutate: $(wildcard tests/mutate/*.[ch] tests/mutate/operators/*.[ch]) $(c
 	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -isystem $(LIBCLANG)/include $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) -L$(LIBCLANG)/lib -Wl,-rpath,$(LIBCLANG)/lib -lclang
 mutate:
 	$(Q)ci/mutate
+site:
+	$(Q)ci/site
 # The same programs are built by a fuzzer's compiler into folders of their own, by the scripts.
 $(OUT)/fuzz-schedule: $(call archive,harness faults agent base)
 $(OUT)/fuzz-input $(OUT)/fuzz-connections: $(call archive,agent base)
@@ -295,6 +298,6 @@ clean:
 help:
 	@sed -n '/^[^#]/q;s/^# \{0,1\}//p' Makefile
 
-.PHONY: all deps demo test test-programs soak mutants mutate bench fuzz fuzz-programs compare transcripts tidy format install uninstall package clean help FORCE
+.PHONY: all deps demo test test-programs soak mutants mutate site bench fuzz fuzz-programs compare transcripts tidy format install uninstall package clean help FORCE
 .SECONDARY:
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)
