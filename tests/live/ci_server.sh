@@ -6,7 +6,7 @@
 set -u
 . tests/live/runs.bash
 unset GITHUB_ACTIONS GITHUB_STEP_SUMMARY GITHUB_OUTPUT GITLAB_CI BUILDKITE JENKINS_URL
-quake=$PWD/$BIN/rankquake consumers=$PWD/ci/consumers
+tree=$PWD quake=$PWD/$BIN/rankquake consumers=$PWD/ci/consumers
 unasked=()
 secret='tok"en<&>_s3cr3t\value' # what each page and file spells otherwise
 
@@ -135,4 +135,5 @@ for kind in tap prometheus trace; do
     takes $kind report.$kind
 done
 for why in ${unasked[@]+"${unasked[@]}"}; do echo "not asked: $why"; done
+cd "$tree" || exit 1
 exit $failed

@@ -5,7 +5,7 @@
 # deadline: 240 s
 set -u
 . tests/live/runs.bash
-quake=$PWD/$BIN/rankquake
+tree=$PWD quake=$PWD/$BIN/rankquake
 cd "$dir" || exit 1
 : >said
 for i in 1 2 3 4 5; do
@@ -113,4 +113,5 @@ rq 1 run fails.yaml --out out4
 rq 1 run s1.yaml s2.yaml hangs.yaml fails.yaml --budget 10m --out order
 order=$(grep -oE '^. (s1|s2|hangs|fails) (passed|failed)' said | cut -d ' ' -f 2 | paste -sd' ')
 [[ $order == 'fails hangs '* ]] || fail "the order is $order"
+cd "$tree" || exit 1
 exit $failed

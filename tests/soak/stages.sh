@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# The stages of ci/examples on runners: under gitlab-ci-local, from a package when `make package` has made one, in an ordinary user's
+# account, and in containers without rights, with user namespaces and without (nodes are processes there). Needs a network once, for
+# ci/consumers fetch. What cannot be run here is named; only if nothing can, it is skipped.
+# deadline: 1200 s
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/live/runs.bash
+tree=$PWD asked=0 missing=()
+unset GITHUB_ACTIONS GITHUB_STEP_SUMMARY GITHUB_OUTPUT GITLAB_CI BUILDKITE JENKINS_URL XDG_CACHE_HOME
+cache=${RANKQUAKE_CONSUMERS:-${HOME:-/root}/.cache/rankquake-consumers}
+: >"$dir/said"
+ci/consumers fetch
+tarball=$(ls "${PACKAGE_DIR:-build/package}"/rankquake-*-linux-"$(uname -m)".tar.gz 2>/dev/null | head -n 1)
+deb=$(ls "${PACKAGE_DIR:-build/package}"/rankquake_*_"$(dpkg --print-architecture)".deb 2>/dev/null | head -n 1)
+[ -n "$tarball" ] && tarball=$(realpath "$tarball")
+[ -n "$deb" ] && deb=$(realpath "$deb")
+lacks() { missing+=("$*"); }
+
+project() { # project FOLDER: a user's repository with a scenario that passes
+    mkdir -p "$1/scenarios"
+    cat >"$1/scenarios/passes.yaml" <<'END'
+scenario: passes
+cluster: {nodes: 2}
+job: {run: [ranktrain, --steps=20]}
+timeline: [{when: {step: 8}, fault: worker-kill, on: n1/0}]
+END
+    git -C "$1" init -q && git -C "$1" add -A && git -C "$1" -c user.name=x -c user.email=x@example.com commit -qm begin
+}
+collected() { # collected WHAT FOLDER
+    asked=$((asked + 1))
+    [ -s "$2/runs/junit.xml" ] && grep -q '<testsuite name="passes" .*failures="0" errors="0"' "$2/runs/junit.xml" || fail "$1: no report of a run that passed"
+}
+
+# ---- GitLab, by gitlab-ci-local's shell executor ----
+gitlab() { # gitlab NAME PACKAGE
+    local at=$dir/gitlab-$1
+    project "$at"
+    cp ci/examples/gitlab/template.yml "$at"
+    cat >"$at/.gitlab-ci.yml" <<END
+include:
+  - local: template.yml
+    inputs: {scenario: scenarios, source: "$tree", package: "$2", budget: 5m}
+END
+    git -C "$at" add -A && git -C "$at" -c user.name=x -c user.email=x@example.com commit -qm stage
+    git -C "$at" remote add origin https://example.com/user/project.git
+    timeout 500 node "$cache/node_modules/.bin/gitlab-ci-local" --cwd "$at" --home "$dir/gitlab-home" --force-shell-executor \
+        --shell-isolation=false --no-artifacts-to-source=false rankquake >"$dir/said" 2>&1 </dev/null || fail "gitlab-ci-local with $1"
+    collected "gitlab-ci-local with $1" "$at"
+}
+if [ -e "$cache/node_modules/.bin/gitlab-ci-local" ] && command -v node >/dev/null; then
+    [ -n "$tarball" ] && gitlab tarball "$tarball"
+    [ -n "$deb" ] && gitlab deb "$deb"
+    [ -n "$tarball$deb" ] || PATH=$tree/$BIN:$PATH gitlab installed ''
+else
+    lacks 'gitlab-ci-local (npm) or node'
+fi
+
+# ---- packages, by the step that all stages share: as an ordinary user, and in containers ----
+if [ -n "$tarball" ]; then
+    at=$dir/ordinary
+    project "$at" && cp -R ci/examples "$dir/examples" && cp "$tarball" "$dir/package.tar.gz"
+    chmod a+x "$TMPDIR" "$dir" && chown -R 65534:65534 "$at" && chmod -R a+rX "$dir/examples" "$dir/package.tar.gz"
+    step='cd "$1" && bin=$(RANKQUAKE_PACKAGE=$2/package.tar.gz "$2/examples/install" "$1/in") && PATH=$bin:$PATH CACHE=$1/kept SCENARIO=scenarios "$2/examples/step"'
+    HOME=$at setpriv --reuid 65534 --regid 65534 --clear-groups bash -c "$step" - "$at" "$dir" >"$dir/said" 2>&1 </dev/null || fail 'an ordinary user, from the tarball'
+    collected 'an ordinary user' "$at"
+fi
+container() { # container NAME ISOLATION OPTION...: the image of make package
+    local at=$dir/container-$1
+    project "$at" && chmod -R a+rwX "$at"
+    timeout 200 podman run --rm --network none -v "$at:/w" -v "$tree/ci/examples:/examples:ro" -w /w -e SCENARIO=scenarios \
+        --entrypoint /examples/step "${@:3}" "$image" >"$dir/said" 2>&1 </dev/null || fail "a container $1"
+    collected "a container $1" "$at"
+    grep -q "name=\"isolation\" value=\"$2\"" "$at/runs/junit.xml" || fail "a container $1: nodes are not $2"
+}
+archive=$(ls "${PACKAGE_DIR:-build/package}"/rankquake-*-linux-"$(uname -m)"-image.tar 2>/dev/null | head -n 1)
+if [ -n "$archive" ] && command -v podman >/dev/null && image=$(podman load -qi "$archive" 2>"$dir/said" | sed -n 's/^Loaded image: *//p') && [ -n "$image" ]; then
+    if podman run --rm --network none --entrypoint /bin/true "$image" >"$dir/said" 2>&1; then
+        container 'without rights' processes --security-opt no-new-privileges --cap-drop all
+        container 'with all rights' namespaces --privileged
+    else
+        lacks "podman cannot start a container here: $(tail -n 1 "$dir/said")"
+    fi
+else
+    lacks 'an image of make package, or podman'
+fi
+
+for why in ${missing[@]+"${missing[@]}"}; do echo "not run here: $why"; done
+cd "$tree" || exit 1
+[ "$asked" -gt 0 ] || { echo 'no runner is here'; exit 77; }
+echo "$asked stages were run"
+exit $failed
