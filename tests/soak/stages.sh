@@ -45,7 +45,7 @@ END
     git -C "$at" add -A && git -C "$at" -c user.name=x -c user.email=x@example.com commit -qm stage
     git -C "$at" remote add origin https://example.com/user/project.git
     timeout 500 node "$cache/node_modules/.bin/gitlab-ci-local" --cwd "$at" --home "$dir/gitlab-home" --force-shell-executor \
-        --shell-isolation=false --no-artifacts-to-source=false rankquake >"$dir/said" 2>&1 </dev/null || fail "gitlab-ci-local with $1"
+        --shell-isolation=false rankquake >"$dir/said" 2>&1 </dev/null || fail "gitlab-ci-local with $1"
     collected "gitlab-ci-local with $1" "$at"
 }
 if [ -e "$cache/node_modules/.bin/gitlab-ci-local" ] && command -v node >/dev/null; then
@@ -65,22 +65,48 @@ if [ -n "$tarball" ]; then
     HOME=$at setpriv --reuid 65534 --regid 65534 --clear-groups bash -c "$step" - "$at" "$dir" >"$dir/said" 2>&1 </dev/null || fail 'an ordinary user, from the tarball'
     collected 'an ordinary user' "$at"
 fi
-container() { # container NAME ISOLATION OPTION...: the image of make package
-    local at=$dir/container-$1
+# The image of make package, started by podman, or where podman cannot, by unshare(1) in the tree of that image: in a user namespace of
+# its own, as an ordinary container is, without any right, and in the one case with no further user namespace to be had.
+start() { # start ISOLATION FOLDER
+    local rights=(--cap-drop all --security-opt no-new-privileges)
+    [ "$1" = processes ] || rights=(--privileged)
+    if [ -n "$by_podman" ]; then
+        podman run --rm --network none -v "$2:/w" -v "$tree/ci/examples:/examples:ro" -w /w -e SCENARIO=scenarios \
+            --entrypoint /examples/step "${rights[@]}" "$image"
+        return
+    fi
+    rights=(--bounding-set=-all --inh-caps=-all --no-new-privs)
+    [ "$1" = processes ] || rights=()
+    unshare --user --map-root-user --mount --pid --net --ipc --uts --fork bash -c '
+        set -e
+        for part in proc dev sys; do mount --rbind "/$part" "$1/$part"; done
+        mount -t proc proc "$1/proc"
+        mkdir -p "$1/w" "$1/examples"
+        mount --bind "$2" "$1/w"
+        mount --bind "$3" "$1/examples"
+        [ "$4" != processes ] || echo 0 >/proc/sys/user/max_user_namespaces
+        exec chroot "$1" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/tmp SCENARIO=scenarios /usr/bin/setpriv "${@:5}" /bin/sh -c "cd /w && exec /examples/step"' \
+        - "$rootfs" "$2" "$tree/ci/examples" "$1" "${rights[@]}"
+}
+container() { # container NAME ISOLATION
+    local at="$dir/container-$2"
     project "$at" && chmod -R a+rwX "$at"
-    timeout 200 podman run --rm --network none -v "$at:/w" -v "$tree/ci/examples:/examples:ro" -w /w -e SCENARIO=scenarios \
-        --entrypoint /examples/step "${@:3}" "$image" >"$dir/said" 2>&1 </dev/null || fail "a container $1"
+    start "$2" "$at" >"$dir/said" 2>&1 </dev/null || fail "a container $1"
     collected "a container $1" "$at"
     grep -q "name=\"isolation\" value=\"$2\"" "$at/runs/junit.xml" || fail "a container $1: nodes are not $2"
 }
+by_podman='' rootfs=$dir/rootfs
 archive=$(ls "${PACKAGE_DIR:-build/package}"/rankquake-*-linux-"$(uname -m)"-image.tar 2>/dev/null | head -n 1)
 if [ -n "$archive" ] && command -v podman >/dev/null && image=$(podman load -qi "$archive" 2>"$dir/said" | sed -n 's/^Loaded image: *//p') && [ -n "$image" ]; then
     if podman run --rm --network none --entrypoint /bin/true "$image" >"$dir/said" 2>&1; then
-        container 'without rights' processes --security-opt no-new-privileges --cap-drop all
-        container 'with all rights' namespaces --privileged
+        by_podman=yes
     else
-        lacks "podman cannot start a container here: $(tail -n 1 "$dir/said")"
+        lacks "podman cannot start a container here, so unshare does: $(tail -n 1 "$dir/said")"
+        mounted=$(podman image mount "$image") && cp -a "$mounted" "$rootfs"
+        podman image unmount "$image" >/dev/null
     fi
+    container 'without rights or user namespaces' processes
+    container 'with user namespaces' namespaces
 else
     lacks 'an image of make package, or podman'
 fi
