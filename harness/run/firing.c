@@ -214,8 +214,44 @@ static void undo_all(struct run_entry *a) {
     entry_let_go(a);
 }
 
+static void let_go(struct bound *b) {
+    if (b->kept_pidfd > 0) {
+        close(b->kept_pidfd);
+        b->target.pidfd = -1;
+    }
+    b->kept_pidfd = 0;
+}
+
+/* Of several that a fault ends the first take others with them, before their turn comes: these are
+ * none of its targets. */
+static bool has_ended(const struct bound *b) {
+    struct process p = {b->target.pid, b->target.pidfd};
+    return p.pidfd >= 0 && process_wait_end(&p, 0) == 0;
+}
+
+static void leave_out_ended(struct run_entry *a) {
+    size_t struck = 0;
+    for (size_t i = 0; i < a->bound_n; i++) {
+        if (a->bound[i].failed && !has_ended(&a->bound[i]))
+            return;
+        struck += !a->bound[i].failed;
+    }
+    if (!struck || !(a->course.effects & (EFFECT_ENDS_WORKER | EFFECT_ENDS_AGENT)))
+        return;
+    struck = 0;
+    for (size_t i = 0; i < a->bound_n; i++)
+        if (a->bound[i].failed)
+            let_go(&a->bound[i]);
+        else
+            a->bound[struck++] = a->bound[i];
+    a->bound_n = struck;
+    a->error[0] = '\0';
+}
+
 static void finished(struct run_entry *a) {
     forget_empty(a);
+    if (a->error[0])
+        leave_out_ended(a);
     if (a->error[0]) {
         record_error(a);
         undo_all(a);
@@ -335,13 +371,8 @@ static void keep_pidfds(struct run_entry *a) {
 }
 
 void entry_let_go(struct run_entry *a) {
-    for (size_t i = 0; i < a->bound_n; i++) {
-        if (a->bound[i].kept_pidfd > 0) {
-            close(a->bound[i].kept_pidfd);
-            a->bound[i].target.pidfd = -1;
-        }
-        a->bound[i].kept_pidfd = 0;
-    }
+    for (size_t i = 0; i < a->bound_n; i++)
+        let_go(&a->bound[i]);
 }
 
 /* Whom it strikes now; 0: nobody, and what follows from that has been done. */

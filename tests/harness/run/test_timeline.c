@@ -1,6 +1,8 @@
 /* What the timeline fires, when, at whom, and who is held meanwhile. */
 #include "tests/harness/run/stage.h"
 
+#include <sys/eventfd.h>
+
 static void test_step_fires_at_the_target_and_holds_its_sender(void **state) {
     (void)state;
     struct stage *s = stage_new();
@@ -161,6 +163,33 @@ static void test_what_never_came_true_is_noted_as_not_fired(void **state) {
     assert_int_equal(count_records(s, "fault-not-fired", "k"), 1);
     assert_int_equal(count_records(s, "fault-fired", "k"), 0);
     stage_free(s);
+}
+
+/* All workers are to be killed, and one fails because another is gone, before its turn comes. */
+static void test_who_has_ended_because_others_were_struck_is_no_target(void **state) {
+    (void)state;
+    struct fault kill = kill_worker;
+    kill.effects = EFFECT_ENDS_WORKER;
+    for (int ended = 0; ended < 2; ended++) {
+        struct stage *s = stage_new();
+        struct timeline_entry *a = stage_add(s, "k", &kill);
+        at_step(a, 5);
+        a->on = (struct target_spec){.what = TARGET_WORKERS, .pick = PICK_ALL, .local_rank = -1};
+        stage_begin(s);
+        start_round(s, 1, 3);
+        say_step(s, 100, 5);
+        struct run_entry *e = stage_acts(s);
+        assert_int_equal(e->bound_n, 3);
+        if (ended)
+            assert_int_equal(eventfd_write(s->observer.alive_fd, 1), 0);
+        timeline_answer(&s->engine, NULL, injected_token, NULL);
+        timeline_answer(&s->engine, NULL, injected_token, "it has ended already");
+        timeline_answer(&s->engine, NULL, injected_token, NULL);
+        assert_int_equal(count_records(s, "fault-in-force", "k"), ended);
+        assert_int_equal(count_records(s, "fault-failed", "k"), !ended);
+        assert_int_equal(e->bound_n, ended ? 2 : 3);
+        stage_free(s);
+    }
 }
 
 /* The answer that comes too late changes nothing: what lasts has been undone. */
@@ -334,6 +363,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_round_opens_the_gate_and_earlier_steps_do_not_count),
         cmocka_unit_test(test_times_two_fires_twice_and_then_is_done),
         cmocka_unit_test(test_what_never_came_true_is_noted_as_not_fired),
+        cmocka_unit_test(test_who_has_ended_because_others_were_struck_is_no_target),
         cmocka_unit_test(test_what_is_in_flight_at_the_end_is_withdrawn),
         cmocka_unit_test(test_a_target_that_is_dead_by_then_is_no_firing),
         cmocka_unit_test(test_a_failed_injection_is_recorded_and_its_sender_released),
