@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Packages of the commit: built twice from two clones in two folders they are the same, byte by byte; lintian has nothing to say of
+# the .deb; tarball and image are within their sizes; the tarball runs where it was unpacked, the wheel in a virtual environment
+# without a network, the image's tree in a chroot; what is built for arm64 starts under qemu. Releases: package_trees.sh.
+# deadline: 3000 s
+set -u
+dir=$TMPDIR/package
+mkdir "$dir"
+. tests/live/says.bash
+tree=$PWD
+unset RANKTRAIN_OPTIONS
+export RANKTRAIN_DATASET=generated PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+CC=$(command -v ccache >/dev/null && echo 'ccache gcc' || echo gcc)
+command -v dpkg-buildpackage dh >/dev/null || { echo 'no debhelper: apt install debhelper'; exit 77; }
+/usr/bin/python3 -c 'import setuptools, wheel' 2>/dev/null || { echo 'apt install python3-setuptools python3-wheel'; exit 77; }
+machine=$(uname -m) arch=$(dpkg --print-architecture) version=$(cat VERSION)
+
+for n in 1 2-elsewhere; do
+    git clone -q . "$dir/$n" || exit 1
+    (cd "$dir/$n" && unset BUILD OUT BIN MAKEFLAGS && DEPS=0 make -j"$(nproc)" CC="$CC" PACKAGES=deb,tarball,wheel package) >"$dir/said" 2>&1 || fail "make package of $n"
+done
+one=$dir/1/build/package
+diff "$one/SHA256SUMS" "$dir/2-elsewhere/build/package/SHA256SUMS" >"$dir/said" || fail 'two builds differ'
+[ "$(wc -l <"$one/SHA256SUMS")" = 3 ] || fail 'not three packages'
+cat "$one/SHA256SUMS"
+if command -v lintian >/dev/null; then
+    lintian --fail-on error,warning "$one/work-$arch"/deb/*.changes >"$dir/said" 2>&1 || fail 'lintian'
+else
+    echo 'no lintian: the .deb was not looked at by it'
+fi
+size=$(stat -c %s "$one/rankquake-$version-linux-$machine.tar.gz")
+echo "tarball $size bytes, .deb $(stat -c %s "$one"/*.deb), wheel $(stat -c %s "$one"/*.whl)"
+[ "$size" -le 60000000 ] || fail 'the tarball is larger than 60 MB'
+
+# ---- the tarball, wherever it is unpacked ----
+mkdir "$dir/unpacked" && tar -xzf "$one/rankquake-$version-linux-$machine.tar.gz" -C "$dir/unpacked"
+at=$dir/unpacked/rankquake-$version-linux-$machine
+says 0 'scenarios/tour.yaml' 'the tarball knows its scenarios' "$at/bin/rankquake" list scenarios
+# glibc 2.34 is the oldest that it promises to start with.
+objdump -T "$at"/lib/rankquake/rank* 2>/dev/null | grep -oE 'GLIBC_2\.[0-9]+' | sort -uV | tail -n 1 >"$dir/said"
+awk -F. '{ exit !($2 <= 34) }' "$dir/said" || fail 'it wants a newer C library than 2.34'
+"$at/bin/rankquake" run restart/worker-killed --out "$dir/runs" >"$dir/said" 2>&1 || fail "the tarball's programs do not pass restart/worker-killed"
+RANKQUAKE_INSTALLED=$at ci/test live/first_hour live/store-tls.sh live/halt seeds/standalone >"$dir/said" 2>&1 || fail 'the live part with the tarball'
+
+# ---- the wheel ----
+if /usr/bin/python3 -m venv "$dir/venv" >"$dir/said" 2>&1; then
+    says 0 '' 'pip install' "$dir/venv/bin/pip" install --no-index "$(echo "$one"/*.whl)"
+    says 0 "rankquake $version" 'the command of the wheel' "$dir/venv/bin/rankquake" --version
+    says 0 'Client' 'the Python client' "$dir/venv/bin/python" -c 'import rankquake; print(rankquake.Client)'
+    (cd "$dir" && PATH=$dir/venv/bin:$PATH rankquake try --out tries -- rankrun --nnodes 2 --nproc-per-node 1 "$tree/tests/soak/package_job.py") >"$dir/said" 2>&1
+    rc=$?
+    grep -q 'control run' "$dir/said" && [ $rc -le 2 ] || fail "try by the wheel: exit $rc"
+else
+    echo 'no python3-venv: the wheel was not installed'
+fi
+
+# ---- the image ----
+if [ "$(id -u)" = 0 ] && command -v buildah mmdebstrap >/dev/null && ci/package/mirror >/dev/null; then
+    if (cd "$dir/1" && PACKAGES=image ci/package/build) >"$dir/said" 2>&1; then
+        image=$one/rankquake-$version-linux-$machine-image.tar
+        echo "image $(stat -c %s "$image") bytes"
+        [ "$(stat -c %s "$image")" -le 150000000 ] || fail 'the image is larger than 150 MB'
+        mkdir "$dir/layout" "$dir/root" && tar -xf "$image" -C "$dir/layout"
+        for layer in $(cd "$dir/layout/blobs/sha256" && file -- * | sed -n 's/: *gzip.*//p'); do tar -xzf "$dir/layout/blobs/sha256/$layer" -C "$dir/root"; done
+        says 0 "rankquake $version" 'the program of the image' chroot "$dir/root" /usr/bin/rankquake --version
+        says 0 'tour.yaml: valid' 'the scenarios of the image' chroot "$dir/root" /usr/bin/rankquake lint tour
+        first=$(sha256sum <"$image")
+        (cd "$dir/1" && PACKAGES=image ci/package/build) >"$dir/said" 2>&1 || fail 'a second image'
+        [ "$first" = "$(sha256sum <"$image")" ] || fail 'two images differ'
+    else
+        fail 'the image was not made'
+    fi
+else
+    echo 'no root, buildah, mmdebstrap or mirror: no image was made'
+fi
+
+# ---- arm64 ----
+if [ "$arch" = amd64 ] && command -v aarch64-linux-gnu-gcc mmdebstrap >/dev/null; then
+    (cd "$dir/1" && unset BUILD OUT BIN && ci/package/cross) >"$dir/said" 2>&1
+    rc=$?
+    case $rc in
+    0) sed -n 's/^ci.package.cross: //p' "$dir/said"
+       (cd "$dir/1" && ARCH=arm64 PACKAGES=deb,tarball ci/package/build) >"$dir/said" 2>&1 || fail 'packages of arm64' ;;
+    3) tail -n 1 "$dir/said" ;;
+    *) fail "built for arm64: exit $rc" ;;
+    esac
+else
+    echo 'no gcc-aarch64-linux-gnu or mmdebstrap: nothing was built for arm64'
+fi
+exit $bad
