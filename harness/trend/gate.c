@@ -12,8 +12,13 @@
  * enough to take out. */
 static const double ALIKE = 0.3;
 static const double FOLLOWS_MAX = 1.5;
+/* A job with more processes than processors shows a neighbour more than the calibration does, which
+ * has none: 1.4 times as much was seen. */
+static const double FOLLOWS_WORST = 2;
 /* So few blocks say nothing of how they are spread. */
 enum { BLOCKS_LEAST = 3, FOLLOWS_LEAST = 20 };
+/* So many blocks of runs of the base are enough to compare with. */
+enum { ALIKE_BLOCKS = 4 };
 
 struct gate_sample { /* logarithms, as all that follows */
     double *v, *calibration;
@@ -173,8 +178,10 @@ static void take_machine_out(struct gate_sample *s, double follows) {
 
 /* What the drift alone may bring, of medians of blocks of consecutive runs, the newest first: as
  * much as a further one may be off by, and no less than lay between two of them; a machine that is
- * now here and now there has no spread that Student's distribution would know. */
-static void measure_drift(struct gate_finding *f, const struct gate_comparison *c) {
+ * now here and now there has no spread that Student's distribution would know. And where it was
+ * slower by then, what the worst job would show of that: the base tells nothing of a state that it
+ * has not seen. */
+static void measure_drift(struct gate_finding *f, const struct gate_comparison *c, double slower) {
     const struct gate_sample *s = &c->base;
     size_t runs = c->o->runs, n = s->n / runs;
     double sum = 0, squares = 0, least = INFINITY, most = -INFINITY;
@@ -191,32 +198,69 @@ static void measure_drift(struct gate_finding *f, const struct gate_comparison *
     double mean = sum / (double)n;
     double variance = fmax(squares - (double)n * mean * mean, 0) / (double)(n - 1);
     double spread = student_quantile(0.01, (double)(n - 1)) * sqrt(variance * (1 + 1 / (double)n));
-    f->drift = exp(fmax(spread, most - least));
+    f->drift = exp(fmax(spread, most - least) + (FOLLOWS_WORST - f->follows) * slower);
+}
+
+/* A run of the base, and how far its calibration lies outside of the middle half of those judged. */
+struct gate_candidate {
+    double v, calibration, apart;
+};
+
+static int by_distance(const void *a, const void *b) {
+    double x = ((const struct gate_candidate *)a)->apart;
+    double y = ((const struct gate_candidate *)b)->apart;
+    return (x > y) - (x < y);
+}
+
+/* Of the base those that found the machine about as fast: the nearest, and all that lie within. */
+static struct gate_sample find_alike(const struct gate_comparison *c, double low, double high) {
+    struct gate_candidate *v = mem_array(struct gate_candidate, c->base.n + 1);
+    struct gate_sample alike = gate_sample_new(c->base.n);
+    for (size_t i = 0; i < c->base.n; i++) {
+        double at = c->calibrated ? c->base.calibration[i] : low;
+        v[i] = (struct gate_candidate){c->base.v[i], at, fmax(fmax(low - at, at - high), 0)};
+    }
+    qsort(v, c->base.n, sizeof(*v), by_distance);
+    for (size_t i = 0; i < c->base.n && v[i].apart <= ALIKE; i++) {
+        if (v[i].apart > 0 && alike.n >= ALIKE_BLOCKS * c->o->runs)
+            break;
+        alike.calibration[alike.n] = v[i].calibration;
+        alike.v[alike.n++] = v[i].v;
+    }
+    free(v);
+    return alike;
+}
+
+/* How much slower than those that they are compared with the slower half of the judged found the
+ * machine: upper quartile against upper quartile. */
+static double how_much_slower(const struct gate_comparison *c, const struct gate_sample *alike,
+                              double high) {
+    double low_alike, high_alike;
+    middle_half(alike, &low_alike, &high_alike);
+    return c->calibrated ? fmax(high - high_alike, 0) : 0;
 }
 
 static void compare_series(struct gate_finding *f, struct gate_comparison *c) {
-    double low, high, *alike = mem_array(double, c->base.n + 1);
-    double here = middle_half(&c->mine, &low, &high);
+    double low, high, here = middle_half(&c->mine, &low, &high);
     if (c->calibrated) {
         f->follows = how_it_follows(&c->base);
         f->machine = exp(here - median_of(c->base.calibration, c->base.n));
         take_machine_out(&c->mine, f->follows);
         take_machine_out(&c->base, f->follows);
     }
-    for (size_t i = 0; i < c->base.n; i++)
-        if (!c->calibrated ||
-            (c->base.calibration[i] >= low - ALIKE && c->base.calibration[i] <= high + ALIKE))
-            alike[f->alike++] = c->base.v[i];
-    if (f->alike < c->o->runs) {
+    struct gate_sample alike = find_alike(c, low, high);
+    f->alike = alike.n;
+    if (alike.n < c->o->runs) {
         f->answer = GATE_MACHINE;
     } else {
-        struct rank_test t = rank_test_two(c->mine.v, c->mine.n, alike, f->alike);
+        struct rank_test t = rank_test_two(c->mine.v, c->mine.n, alike.v, alike.n);
+        double slower = how_much_slower(c, &alike, high);
         f->p = t.p;
         f->superiority = t.superiority;
-        f->ratio = exp(rank_test_shift(c->mine.v, c->mine.n, alike, f->alike));
-        measure_drift(f, c);
+        f->ratio = exp(rank_test_shift(c->mine.v, c->mine.n, alike.v, alike.n));
+        measure_drift(f, c, slower);
     }
-    free(alike);
+    gate_sample_fini(&alike);
 }
 
 /* ---- the answer ---- */

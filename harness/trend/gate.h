@@ -10,7 +10,8 @@
  *   - where runs of both kinds were made alternately, each is compared with its neighbour, and the
  *     drift is in both;
  *   - else a difference must be larger than those between blocks of as many runs of the base are,
- *     which nobody has changed anything between.
+ *     which nobody has changed anything between, and larger than what the worst job would show of a
+ *     machine that was a little slower by then.
  *
  * What cannot be told so is open, and no alarm. Times are compared as ratios (by their logarithms).
  */

@@ -127,6 +127,19 @@ static void test_a_machine_that_was_never_as_slow_is_open(void **state) {
     assert_true(fabs(f.machine - 1.6) < 1e-6);
 }
 
+/* The calibration is within what counts as alike, and the base has never seen what the job makes of
+ * such a machine: it may be the machine. */
+static void test_a_little_slower_than_the_base_has_seen_is_open(void **state) {
+    struct gate_run v[BASE + MINE];
+    struct gate_finding f = ask(v, plain(v, 40, 10, 1.31, 1.25));
+    assert_true(f.alike >= 10 && f.ratio > 1.2);
+    assert_int_equal(f.answer, GATE_DRIFT);
+    f = ask(v, plain(v, 40, 10, 1.8, 1.25)); /* more than any machine's */
+    assert_int_equal(f.answer, GATE_SLOWER);
+    f = ask(v, plain(v, 40, 10, 1.31, 0.8)); /* slower although the machine was faster */
+    assert_int_equal(f.answer, GATE_SLOWER);
+}
+
 static void test_with_no_block_to_know_the_drift_from_it_is_open(void **state) {
     struct gate_run v[BASE + MINE];
     struct gate_finding f = ask(v, plain(v, 29, 10, 1.5, 1));
@@ -179,6 +192,7 @@ int main(void) {
         cmocka_unit_test(test_runs_made_alternately_need_no_calibration),
         cmocka_unit_test(test_too_few_runs_are_open),
         cmocka_unit_test(test_a_machine_that_was_never_as_slow_is_open),
+        cmocka_unit_test(test_a_little_slower_than_the_base_has_seen_is_open),
         cmocka_unit_test(test_with_no_block_to_know_the_drift_from_it_is_open),
         cmocka_unit_test(test_what_is_slower_by_less_is_let_pass),
         cmocka_unit_test(test_of_many_runs_the_nearest_in_time_are_taken),
