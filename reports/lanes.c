@@ -155,6 +155,10 @@ void lanes_record(struct lanes *l, const struct record *r) {
     if (r->source == SOURCE_JOB && record_is(r, "step"))
         l->last_step =
             record_i64(r, "step", 0) > l->last_step ? record_i64(r, "step", 0) : l->last_step;
+    if (record_is(r, "paused"))
+        lanes_say_state(l, "stands still");
+    if (record_is(r, "resumed"))
+        lanes_say_state(l, "");
     if (record_is(r, "job-end"))
         lanes_say_state(l, record_text(r, "why"));
     l->over |= r->source == SOURCE_HARNESS && record_is(r, "health");

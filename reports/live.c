@@ -167,6 +167,10 @@ static void tell_harness(struct live *l, const struct record *r) {
             "the cluster stays up until you press Enter; to look into a node: "
             "rankquake enter %s n0",
             record_text(r, "dir"));
+    else if (record_is(r, "paused"))
+        say(l, INK_STRONG, "it stands still until somebody says go");
+    else if (record_is(r, "by-hand") && !record_get(r, "error"))
+        say(l, INK_PLAIN, "by hand: %s", record_text(r, "line"));
     else if (record_is(r, "interrupted"))
         say(l, INK_BAD, "interrupted, taking everything down");
 }

@@ -33,6 +33,9 @@
  *             until that limit
  *             limit {name: start|stall|total, ns, hang?}   interrupted {signal | why: budget}
  *             kept {dir}
+ *             by-hand {line, error?}   what was asked for by hand; error: it was refused
+ *             paused {step?}   resumed {ns}   it stands still, at its start or where a worker came to that
+ *             step; it goes on, after so long
  *             control {model, label, step_ns, pace_ns?, first_step?, last_step?, loss?, kept?,
  *             cached, dir}   what the control run gave; pace: mean time from step to step, of all
  *             workers; kept: so many complete checkpoints lay there in the end, fewer than it had

@@ -65,6 +65,11 @@ const struct history_kind history_kinds[] = {
     {SOURCE_HARNESS, "job-end", "the job is over: ended, limit, interrupted, error",
      FIELDS(MUST("why", TEXT), F("error", TEXT))},
     {SOURCE_HARNESS, "kept", "the cluster stays up", FIELDS(F("dir", TEXT))},
+    {SOURCE_HARNESS, "by-hand", "somebody has asked for this while the run went on",
+     FIELDS(F("line", TEXT), F("error", TEXT))},
+    {SOURCE_HARNESS, "paused", "the run stands still, at its start or at a step",
+     FIELDS(F("step", INT))},
+    {SOURCE_HARNESS, "resumed", "it goes on", FIELDS(F("ns", INT))},
     {SOURCE_HARNESS, "lag",
      "the harness was late by up to max_ns in the window before t; without why and by more than 2 "
      "s "

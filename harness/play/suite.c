@@ -105,12 +105,14 @@ struct outcome_of_run {
     struct history history;
     struct rounds rounds;
     struct verdict verdict;
+    struct scenario *grown; /* with what was done by hand; NULL: nothing was */
 };
 
 static void outcome_fini(struct outcome_of_run *o) {
     history_fini(&o->history);
     rounds_fini(&o->rounds);
     folder_close(&o->dir);
+    scenario_free(o->grown);
     free(o);
 }
 
@@ -182,8 +184,10 @@ static int execute(struct outcome_of_run *o, const struct run_spec *given,
     spec.folder = &o->dir;
     spec.seen = on_seen;
     spec.seen_arg = live;
+    spec.ret_grown = &o->grown;
     r = run_execute(&spec, &o->history, &o->rounds, err);
     live_end(live);
+    s = o->grown ? o->grown : s;
     if (r == 0 && o->history.write_error)
         r = elsewhere(err_set(err, -o->history.write_error,
                               "write the history of the run, %s/history.jsonl", o->dir.path),
@@ -192,7 +196,7 @@ static int execute(struct outcome_of_run *o, const struct run_spec *given,
     verdict_judge(&o->verdict, &t);
     if (given->control && o->history.n)
         own_checks_judge(&o->verdict, s, &o->history, file, &o->dir, true);
-    if (given->control && r == 0 && options->coverage)
+    if (given->control && r == 0 && options->coverage && !o->grown)
         take_coverage(o, s, options);
     BUF_FINI struct buf text = {0};
     verdict_text(&o->verdict, &text);
@@ -206,7 +210,7 @@ static int report(struct outcome_of_run *run, const struct plan *p, const struct
                   const struct suite_options *o, struct err *err) {
     struct recorded_run recorded = {.dir = dir->path,
                                     .folder = dir,
-                                    .scenario = p->scenario,
+                                    .scenario = run->grown ? run->grown : p->scenario,
                                     .history = &run->history,
                                     .rounds = &run->rounds,
                                     .verdict = &run->verdict};
@@ -424,6 +428,8 @@ static int run_and_report(const struct plan *p, const struct suite_options *o,
                             .sets = o->sets,
                             .keep = o->keep,
                             .pcap = o->pcap,
+                            .interactive = o->interactive,
+                            .paused = o->paused,
                             .until_ns = o->until_ns,
                             .control = control};
     char title[300];

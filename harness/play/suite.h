@@ -12,6 +12,7 @@ struct suite_options {
     const char *bin;         /* the folder of our programs */
     const char *const *sets; /* key=value as given with --set, NULL-ended; NULL: none */
     bool keep, strict, pcap;
+    bool interactive, paused; /* it takes faults by hand: harness/run/hand.h */
     bool beside; /* one of several side by side: what concerns all of them has been said */
     bool alone;  /* without a control run: nothing is compared, and no report is made */
     bool brief;  /* a status line where there is a terminal; the caller prints what came of it */

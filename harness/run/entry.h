@@ -33,6 +33,7 @@ struct run_entry {
     struct fault_args args; /* of the newest firing: the plan's, and the groups of a shape */
     struct run_entry *end;  /* waits for its until; NULL: it has none */
     struct run_entry *of;   /* it is the end of that entry, and not in the file; NULL: it is */
+    bool stops;             /* of a break by hand: when it comes true the run stands still */
     int tag;                /* of the senders it holds */
     enum entry_state state;
     bool step_met, event_met, phase_met, time_met, log_met, call_met, request_met;

@@ -1,6 +1,7 @@
 /* Fires an entry of the timeline: chooses its targets, injects the fault and records what came of
  * it. */
 #include "harness/run/entry.h"
+#include "harness/run/hand.h"
 
 #include "base/str.h"
 #include "base/sys/clock.h"
@@ -452,6 +453,10 @@ static void fire_at(struct run_entry *a, const struct planned_entry *pa) {
 void entry_fire(struct run_entry *a) {
     a->round_base = (int)a->owner->engine->rec.rounds
                         ->n; /* the next may begin before it is known to be in force */
+    if (a->stops) {
+        hand_stopped(a);
+        return;
+    }
     if (!a->plan->fault) {
         heal(a);
         return;

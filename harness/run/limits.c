@@ -4,6 +4,7 @@
 #include "base/sys/clock.h"
 #include "harness/run/counting.h"
 #include "harness/run/hang.h"
+#include "harness/run/limits.h"
 
 /* Three limits, each told once. `start`: until every worker of the first round has sent its first
  * step (a job without events: has started). `stall`: no step although nothing new is broken; a job
@@ -20,8 +21,9 @@ struct limits_limit {
 struct limits_watch {
     struct limits_limit start, stall, total;
     struct loop_source *quiet;
-    int64_t heard_ns; /* when something last happened */
-    bool steps;       /* one was seen */
+    int64_t heard_ns;   /* when something last happened */
+    bool steps;         /* one was seen */
+    int64_t stopped_ns; /* the run stands still since then, and no limit runs; 0: it does not */
 };
 
 /* It is measured every 100 ms from when the nodes have been switched on, and told every second. */
@@ -63,7 +65,10 @@ static void limit_make(struct limits_limit *l, struct engine *e, const char *nam
 }
 
 static void limit_run(struct limits_limit *l, int64_t from_ns) {
-    loop_timer_at(l->timer, l->at_ns = from_ns + l->ns);
+    const struct limits_watch *all = l->engine->own[PART_limits];
+    l->at_ns = from_ns + l->ns;
+    if (!all->stopped_ns)
+        loop_timer_at(l->timer, l->at_ns);
 }
 
 static void limit_off(struct limits_limit *l) {
@@ -132,7 +137,8 @@ static void hear(struct limits_watch *l, const struct record *r) {
     if (!l->heard_ns || record_is(r, "quiet") || record_is(r, "lag") || record_is(r, "wire"))
         return;
     l->heard_ns = r->t_ns;
-    loop_timer_at(l->quiet, r->t_ns + quiet_ns);
+    if (!l->stopped_ns)
+        loop_timer_at(l->quiet, r->t_ns + quiet_ns);
 }
 
 static void record(struct engine *e, const struct record *r) {
@@ -156,6 +162,23 @@ static void stand_still(struct limits_watch *l, int64_t ns) {
     limit_put_off(&l->start, ns);
     limit_put_off(&l->stall, ns);
     limit_put_off(&l->total, ns);
+}
+
+void limits_stop(struct engine *e) {
+    struct limits_watch *l = e->own[PART_limits];
+    struct limits_limit *all[] = {&l->start, &l->stall, &l->total};
+    l->stopped_ns = clock_monotonic_ns();
+    for (size_t i = 0; i < 3; i++)
+        loop_timer_off(all[i]->timer);
+    loop_timer_off(l->quiet);
+}
+
+void limits_go_on(struct engine *e) {
+    struct limits_watch *l = e->own[PART_limits];
+    int64_t ns = clock_monotonic_ns() - l->stopped_ns;
+    l->stopped_ns = 0;
+    stand_still(l, ns);
+    loop_timer_at(l->quiet, clock_monotonic_ns() + quiet_ns);
 }
 
 const struct run_part run_part_limits = {

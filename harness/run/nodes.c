@@ -1,5 +1,7 @@
 #include "harness/run/nodes.h"
 
+#include "harness/run/hand.h"
+
 #include "base/sys/file.h"
 #include "harness/launch/launcher.h"
 #include "harness/run/counting.h"
@@ -291,6 +293,8 @@ static void begin(struct engine *e) {
 
 void nodes_look_ready(struct engine *e) {
     if (e->phase != ENGINE_STARTING || own(e, nodes)->awaited || !stores_ready(e))
+        return;
+    if (hand_holds_start(e))
         return;
     device_snapshots_take(e, "start", 0); /* nothing of the job is there yet */
     engine_start(e);

@@ -20,6 +20,7 @@ X(signals) /* workers are there already when their records come */
 X(outputs) /* is read to its end while the nodes are still there */
 X(probes)
 X(steady)
+X(hand) /* its faults are entries of the timeline */
 X(stores)
 X(store_keys)
 X(hang)

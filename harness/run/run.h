@@ -36,6 +36,9 @@ struct run_spec {
     const char *const *sets;       /* what was overridden, key=value, NULL-ended; or NULL */
     bool keep;                     /* keep the cluster's scratch directory */
     bool pcap;                     /* write down the frames of every node */
+    bool interactive, paused; /* it takes faults by hand (hand.h); its start waits for a word */
+    /* With faults by hand the scenario that has them, the caller's to free; else untouched. */
+    struct scenario **ret_grown;
     int64_t until_ns; /* on the monotonic clock: interrupted then, if it has not ended; 0: never */
     /* Told of every record as it is written: the live view. May be NULL. */
     void (*seen)(void *arg, const struct record *r);

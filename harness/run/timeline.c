@@ -6,8 +6,10 @@
 #include "harness/run/counting.h"
 #include "harness/run/directory.h"
 #include "harness/run/entry.h"
+#include "harness/run/hand.h"
 #include "harness/scenario/pattern.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +49,8 @@ void entry_fail(struct run_entry *a, const char *why) {
     entry_ask_no_more(a);
     set_state(a, ENTRY_FAILED);
     entry_release(a);
+    if (a->stops) /* nobody is told of what is no fault */
+        return;
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "fault-not-fired");
     json_put_string(w, "id", a->entry->id);
     json_put_string(w, "why", why);
@@ -399,12 +403,43 @@ static void begin(struct engine *e) {
     size_t lines = e->plan->entries_n;
     t->engine = e;
     rand_init(&t->rand, e->plan->seed);
-    t->entries = arena_array(&e->arena, struct run_entry, 2 * lines + 1);
+    size_t by_hand = e->spec->interactive ? 2 * HAND_FAULTS_MAX : 0;
+    t->entries = arena_array(&e->arena, struct run_entry, 2 * lines + by_hand + 1);
     for (size_t i = 0; i < lines; i++)
         add_entry(t, &e->plan->entries[i]);
     for (size_t i = 0; i < lines; i++)
         if (t->entries[i].entry->until)
             add_end(t, &t->entries[i], (int)i);
+}
+
+void timeline_add(struct engine *e, const struct planned_entry *pa, bool stops) {
+    struct timeline *t = own(e, timeline);
+    add_entry(t, pa)->stops = stops;
+    open_gates(t);
+}
+
+void timeline_fire(struct engine *e) {
+    struct timeline *t = own(e, timeline);
+    struct run_entry *a = &t->entries[t->n - 1];
+    if (!t->started || t->finished || (a->state != ENTRY_WAITING && a->state != ENTRY_LOOKING))
+        return; /* its time comes when the job is there */
+    loop_timer_off(a->time);
+    a->condition_ns = clock_monotonic_ns();
+    entry_fire(a);
+}
+
+int timeline_heal(struct engine *e, const char *id, struct err *err) {
+    struct timeline *t = own(e, timeline);
+    for (size_t i = 0; i < t->n; i++)
+        if (!t->entries[i].of && t->entries[i].lasts && str_eq(t->entries[i].entry->id, id)) {
+            entry_recover(&t->entries[i]);
+            return 0;
+        }
+    return err_say(err, -ENOENT, "heal %.60s: nothing of that name is in force", id);
+}
+
+int64_t timeline_steady_ns(const struct engine *e) {
+    return own(e, timeline)->steady_ns;
 }
 
 static void close_timeline(struct engine *e) {

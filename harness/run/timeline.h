@@ -13,6 +13,14 @@ bool timeline_asked(struct engine *e, const struct store_request *r);
 void timeline_answer(struct engine *e, struct node *n, uint64_t token, const char *error);
 /* Undoes all that lasts: nodes or wire have begun to do so by themselves. */
 void timeline_heal_all(struct engine *e);
+/* One more entry, which outlives the run; stops: when it comes true the run stands still (hand.h). */
+struct planned_entry;
+void timeline_add(struct engine *e, const struct planned_entry *pa, bool stops);
+/* The newest of these fires now. */
+void timeline_fire(struct engine *e);
+/* Ends what lasts of the entry with that id, which its record tells. -ENOENT: nothing of it does. */
+int timeline_heal(struct engine *e, const char *id, struct err *err);
+int64_t timeline_steady_ns(const struct engine *e);   /* 0: not yet */
 void timeline_arm(struct engine *e);                  /* anew: who has to wait at what */
 bool timeline_may_start_node(const struct engine *e); /* one may still come */
 /* A node is off for as long as a fault lasts, and then on again. */

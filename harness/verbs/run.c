@@ -91,6 +91,9 @@ static const struct verb_option options[] = {
      "keep scratch directories; at a terminal, keep the cluster up too until you press Enter"},
     {"--pcap", NULL,
      "write the frames of each node's wire to pcap/NODE.pcapng of the run, 64 MiB each at most"},
+    {"--interactive", NULL,
+     "take faults by hand while it runs: from standard input, and from watch"},
+    {"--paused", NULL, "the same, and stand still with all nodes up until somebody says go"},
     {"--fresh", NULL, "make the control run again, whatever the cache holds"},
     {"--strict", NULL, "inconclusive and skipped count as failed"},
     {"--bisect", NULL,
@@ -159,6 +162,11 @@ static int take_options(struct run_request *q, const struct arguments *a) {
     q->suite.keep = arguments_value(a, "--keep");
     q->suite.pcap = arguments_value(a, "--pcap");
     q->suite.strict = arguments_value(a, "--strict");
+    q->suite.paused = arguments_value(a, "--paused");
+    q->suite.interactive = q->suite.paused || arguments_value(a, "--interactive");
+    if (q->suite.interactive && arguments_value(a, "--jobs"))
+        return verb_usage_error(a->verb,
+                                "--interactive is for one run at a time; leave --jobs out");
     q->suite.beside = arguments_value(a, "--beside");
     q->suite.alone = arguments_value(a, "--alone");
     q->suite.fresh = arguments_value(a, "--fresh");

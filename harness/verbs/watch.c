@@ -6,6 +6,7 @@
 #include "base/sys/loop.h"
 #include "harness/run/presence.h"
 #include "harness/verbs/watch/pursuit.h"
+#include "harness/verbs/watch/say.h"
 #include "harness/verbs/watch/screen.h"
 #include "reports/lanes.h"
 
@@ -13,6 +14,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 struct watching {
     struct folder run;
@@ -102,6 +105,41 @@ static int show(struct watching *w, struct err *err) {
     return r;
 }
 
+/* Each line is said, in order; the first that is refused is the last. */
+static int say_all(const struct folder *run, const char *const *lines) {
+    struct err err = {0};
+    char answer[1024];
+    int r = 0, fd = say_connect(run, &err);
+    if (fd < 0) {
+        fprintf(stderr, "rankquake watch: %s\n", err.msg);
+        return fd == -ENOENT ? EXIT_USAGE_ERROR : EXIT_BROKEN;
+    }
+    for (; *lines && r == 0; lines++) {
+        r = say_line(fd, *lines, answer, sizeof(answer), &err);
+        if (r == 0)
+            printf("%s: %s\n", *lines, *answer ? answer : "done");
+        else
+            fprintf(stderr, "rankquake watch: %s: %s\n", *lines, r < 0 ? err.msg : answer);
+    }
+    close(fd);
+    return r < 0 ? EXIT_BROKEN : r ? EXIT_FAIL : EXIT_PASS;
+}
+
+static int say_to(const char *path, const char *const *lines) {
+    struct folder run;
+    struct err err = {0};
+    for (const char *const *l = lines; *l; l++)
+        if (strpbrk(*l, "\n\r"))
+            return verb_usage_error(&verb_watch, "--say: one line at a time");
+    if (presence_find_run(&run, path, &err) < 0) {
+        fprintf(stderr, "rankquake watch: %s; give the directory of a run\n", err.msg);
+        return EXIT_USAGE_ERROR;
+    }
+    int code = say_all(&run, lines);
+    folder_close(&run);
+    return code;
+}
+
 static int watch_run(const char *path) {
     struct watching *w = mem_new(struct watching);
     struct err err = {0};
@@ -128,16 +166,25 @@ static int watch_run(const char *path) {
 }
 
 static int watch(const struct arguments *a) {
-    return a->files_n == 1 ? watch_run(a->files[0])
-                           : verb_usage_error(a->verb, "name the directory of one run");
+    if (a->files_n != 1)
+        return verb_usage_error(a->verb, "name the directory of one run");
+    const char **lines = arguments_all(a, "--say");
+    int code = *lines ? say_to(a->files[0], lines) : watch_run(a->files[0]);
+    free(lines);
+    return code;
 }
 
 const struct verb verb_watch = {
     .name = "watch",
-    .usage = "watch RUN",
+    .usage = "watch RUN [--say LINE]...",
     .summary = "show a run as it goes on: its workers, its faults, what happened last",
     .example = "watch runs/tour-1-20260105-093000",
     .operands = "RUN",
-    .options = (const struct verb_option[]){{0}},
+    .options =
+        (const struct verb_option[]){
+            {"--say", "LINE",
+             "do this in a run that is --interactive or --paused: 'worker-kill n1/0', 'heal ID', "
+             "'break STEP', go; may be repeated"},
+            {0}},
     .run = watch,
 };
