@@ -2,6 +2,7 @@
 
 #include "harness/run/counting.h"
 #include "harness/run/directory.h"
+#include "harness/run/hand.h"
 #include "harness/run/token.h"
 
 #include <errno.h>
@@ -35,6 +36,10 @@ int node_agent_target(struct node *n, struct target *ret) {
     *ret = (struct target){.kind = TARGET_AGENT, .pid = 500 + n->plan.index, .pidfd = -1};
     str_copy(ret->name, sizeof(ret->name), n->plan.name);
     return n->agent ? 0 : -ESRCH;
+}
+/* Nobody plays by hand here. */
+void hand_stopped(struct run_entry *a) {
+    fail_msg("%s stands still", a->entry->id);
 }
 int counts_asked;
 void counting_ask(struct engine *e) {
@@ -229,6 +234,7 @@ static void on_record(void *arg, const struct record *r, struct event_client *fr
 struct stage *stage_new(void) {
     static const char *const names[NODES] = {"n0", "n1", "n2"};
     struct stage *s = calloc(1, sizeof(*s));
+    static const struct run_spec spec;
     struct err err;
     for (int i = 0; i < NODES; i++) {
         s->cluster.nodes[i] = (struct node){{.name = names[i], .index = i}, true, true};
@@ -239,7 +245,8 @@ struct stage *stage_new(void) {
     rounds_init(&s->rounds, true);
     s->scenario.limits.total_ns = 60000000000;
     s->plan = (struct plan){.scenario = &s->scenario, .entries = s->planned, .seed = 1};
-    s->engine = (struct engine){.plan = &s->plan,
+    s->engine = (struct engine){.spec = &spec,
+                                .plan = &s->plan,
                                 .cluster = &s->cluster,
                                 .observer = &s->observer,
                                 .rec = {&s->history, &s->rounds, on_record, s}};
