@@ -56,20 +56,23 @@ static int check(struct tcp_pairs *p, struct err *err) {
 }
 
 /* Until something can move, or the time is up. Whoever speaks first is the peer of a call that
- * takes anybody. */
+ * takes anybody. Who has closed his side takes nothing more, though what he has not read may fill his
+ * buffers and nothing else tells it. */
 static int wait_for(struct tcp_pairs *p, int64_t until_ns, struct err *err) {
     struct pollfd f[BOOTSTRAP_MEMBERS + 1];
     int64_t until = until_ns < p->call->deadline_ns ? until_ns : p->call->deadline_ns;
     int peer = p->call->peer, world = p->links->world;
     for (int i = 0; i < world; i++)
         f[i] = (struct pollfd){.fd = peer == COLLECTIVE_ANY || peer == i ? p->links->pairs[i] : -1,
-                               .events = sending(p) ? POLLOUT : POLLIN};
+                               .events = sending(p) ? POLLOUT | POLLRDHUP : POLLIN};
     f[world] = (struct pollfd){.fd = p->links->wake_fd, .events = POLLIN};
     int n = poll(f, (nfds_t)world + 1, deadline_left_ms(until));
     if (n < 0 && errno != EINTR)
         return err_set(err, -errno, "poll");
     if (n > 0 && f[world].revents)
         return -ECANCELED;
+    if (n > 0 && sending(p) && f[peer].revents & POLLRDHUP)
+        return tcp_links_lost(p->links, peer, -ECONNRESET, err);
     for (int i = 0; n > 0 && peer == COLLECTIVE_ANY && i < world; i++)
         if (f[i].fd >= 0 && f[i].revents) {
             p->call->peer = i;
