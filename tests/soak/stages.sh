@@ -22,7 +22,7 @@ project() { # project FOLDER: a user's repository with a scenario that passes
     cat >"$1/scenarios/passes.yaml" <<'END'
 scenario: passes
 cluster: {nodes: 2}
-job: {run: [ranktrain, --steps=20]}
+job: {run: [ranktrain, --steps=20, --dataset=generated]}
 timeline: [{when: {step: 8}, fault: worker-kill, on: n1/0}]
 END
     git -C "$1" init -q && git -C "$1" add -A && git -C "$1" -c user.name=x -c user.email=x@example.com commit -qm begin
@@ -44,16 +44,16 @@ include:
 END
     git -C "$at" add -A && git -C "$at" -c user.name=x -c user.email=x@example.com commit -qm stage
     git -C "$at" remote add origin https://example.com/user/project.git
-    timeout 500 node "$cache/node_modules/.bin/gitlab-ci-local" --cwd "$at" --home "$dir/gitlab-home" --force-shell-executor \
-        --shell-isolation=false rankquake >"$dir/said" 2>&1 </dev/null || fail "gitlab-ci-local with $1"
+    (cd "$at" && timeout 500 node "$cache/node_modules/.bin/gitlab-ci-local" --home "$dir/gitlab-home" --force-shell-executor \
+        --shell-isolation=false rankquake) >"$dir/said" 2>&1 </dev/null || fail "gitlab-ci-local with $1"
     collected "gitlab-ci-local with $1" "$at"
 }
-if [ -e "$cache/node_modules/.bin/gitlab-ci-local" ] && command -v node >/dev/null; then
+if [ -e "$cache/node_modules/.bin/gitlab-ci-local" ] && command -v node >/dev/null && command -v rsync >/dev/null; then
     [ -n "$tarball" ] && gitlab tarball "$tarball"
     [ -n "$deb" ] && gitlab deb "$deb"
     [ -n "$tarball$deb" ] || PATH=$tree/$BIN:$PATH gitlab installed ''
 else
-    lacks 'gitlab-ci-local (npm) or node'
+    lacks 'gitlab-ci-local (npm), node or rsync'
 fi
 
 # ---- packages, by the step that all stages share: as an ordinary user, and in containers ----
@@ -66,11 +66,13 @@ if [ -n "$tarball" ]; then
     collected 'an ordinary user' "$at"
 fi
 # The image of make package, started by podman, or where podman cannot, by unshare(1) in the tree of that image: in a user namespace of
-# its own, as an ordinary container is, without any right, and in the one case with no further user namespace to be had.
+# its own, as an ordinary container is, without any right, and in the one case with no further user namespace to be had. There the old
+# root stays at /mnt, for the image has no umount.
 start() { # start ISOLATION FOLDER
-    local rights=(--cap-drop all --security-opt no-new-privileges)
+    local lib rights=(--cap-drop all --security-opt no-new-privileges)
     [ "$1" = processes ] || rights=(--privileged)
     if [ -n "$by_podman" ]; then
+        for lib in "${lent[@]}"; do rights+=(-v "$(realpath "$lib"):/usr/lib/${lib##*/}:ro"); done
         podman run --rm --network none -v "$2:/w" -v "$tree/ci/examples:/examples:ro" -w /w -e SCENARIO=scenarios \
             --entrypoint /examples/step "${rights[@]}" "$image"
         return
@@ -79,13 +81,17 @@ start() { # start ISOLATION FOLDER
     [ "$1" = processes ] || rights=()
     unshare --user --map-root-user --mount --pid --net --ipc --uts --fork bash -c '
         set -e
-        for part in proc dev sys; do mount --rbind "/$part" "$1/$part"; done
+        mount --bind "$1" "$1"
+        for part in dev sys; do mount --rbind "/$part" "$1/$part"; done
         mount -t proc proc "$1/proc"
         mkdir -p "$1/w" "$1/examples"
         mount --bind "$2" "$1/w"
         mount --bind "$3" "$1/examples"
+        ip link set lo up
         [ "$4" != processes ] || echo 0 >/proc/sys/user/max_user_namespaces
-        exec chroot "$1" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/tmp SCENARIO=scenarios /usr/bin/setpriv "${@:5}" /bin/sh -c "cd /w && exec /examples/step"' \
+        cd "$1"
+        pivot_root . mnt
+        exec /usr/bin/env -i PATH=/usr/bin:/bin HOME=/tmp SCENARIO=scenarios /usr/bin/setpriv "${@:5}" /bin/sh -c "cd /w && exec /examples/step"' \
         - "$rootfs" "$2" "$tree/ci/examples" "$1" "${rights[@]}"
 }
 container() { # container NAME ISOLATION
@@ -96,13 +102,15 @@ container() { # container NAME ISOLATION
     grep -q "name=\"isolation\" value=\"$2\"" "$at/runs/junit.xml" || fail "a container $1: nodes are not $2"
 }
 by_podman='' rootfs=$dir/rootfs
+# The image has no OpenBLAS, which ranktrain computes with: this host's is lent to it.
+mapfile -t lent < <(ldconfig -p | sed -n 's/.* => \(.*\/lib\(openblas\.so\.0\|gfortran\.so\.5\|quadmath\.so\.0\|gcc_s\.so\.1\)\)$/\1/p' | awk -F/ '!had[$NF]++')
 archive=$(ls "${PACKAGE_DIR:-build/package}"/rankquake-*-linux-"$(uname -m)"-image.tar 2>/dev/null | head -n 1)
 if [ -n "$archive" ] && command -v podman >/dev/null && image=$(podman load -qi "$archive" 2>"$dir/said" | sed -n 's/^Loaded image: *//p') && [ -n "$image" ]; then
     if podman run --rm --network none --entrypoint /bin/true "$image" >"$dir/said" 2>&1; then
         by_podman=yes
     else
         lacks "podman cannot start a container here, so unshare does: $(tail -n 1 "$dir/said")"
-        mounted=$(podman image mount "$image") && cp -a "$mounted" "$rootfs"
+        mounted=$(podman image mount "$image") && cp -a "$mounted" "$rootfs" && touch "$rootfs"/etc/{hosts,resolv.conf} && cp -L "${lent[@]}" "$rootfs/usr/lib"
         podman image unmount "$image" >/dev/null
     fi
     container 'without rights or user namespaces' processes
