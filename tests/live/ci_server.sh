@@ -6,7 +6,7 @@
 set -u
 . tests/live/runs.bash
 unset GITHUB_ACTIONS GITHUB_STEP_SUMMARY GITHUB_OUTPUT GITLAB_CI BUILDKITE JENKINS_URL
-tree=$PWD quake=$PWD/$BIN/rankquake consumers=$PWD/ci/consumers
+tree=$PWD quake=$(cd "$BIN" && pwd)/rankquake consumers=$PWD/ci/consumers
 unasked=()
 secret='tok"en<&>_s3cr3t\value' # what each page and file spells otherwise
 

@@ -5,7 +5,7 @@
 # deadline: 240 s
 set -u
 . tests/live/runs.bash
-tree=$PWD quake=$PWD/$BIN/rankquake
+tree=$PWD quake=$(cd "$BIN" && pwd)/rankquake
 cd "$dir" || exit 1
 : >said
 for i in 1 2 3 4 5; do

@@ -8,7 +8,7 @@ set -u
 python3 -c 'import yaml' 2>/dev/null || { echo 'python3-yaml is not installed'; exit 77; }
 unset GITHUB_ACTIONS GITHUB_STEP_SUMMARY GITHUB_OUTPUT GITLAB_CI BUILDKITE JENKINS_URL
 tree=$PWD examples=$PWD/ci/examples unasked=()
-PATH=$PWD/$BIN:$PATH
+PATH=$(cd "$BIN" && pwd):$PATH
 export HOME=$dir/home
 mkdir -p "$HOME" "$dir/project/scenarios"
 
