@@ -49,14 +49,6 @@ static void gate_sample_fini(struct gate_sample *s) {
     free(s->calibration);
 }
 
-static double median_of(const double *v, size_t n) {
-    double *copy = mem_array(double, n + 1);
-    memcpy(copy, v, n * sizeof(*v));
-    double median = rank_test_median(copy, n);
-    free(copy);
-    return median;
-}
-
 /* ---- what there is ---- */
 
 /* Where runs are many, those of the base that are nearest to the others in time. Returns the first
@@ -189,7 +181,7 @@ static void measure_drift(struct gate_finding *f, const struct gate_comparison *
     if (n < BLOCKS_LEAST)
         return;
     for (size_t i = 0; i < n; i++) {
-        double median = median_of(s->v + s->n - (i + 1) * runs, runs);
+        double median = rank_test_median_of(s->v + s->n - (i + 1) * runs, runs);
         sum += median;
         squares += median * median;
         least = fmin(least, median);
@@ -244,7 +236,7 @@ static void compare_series(struct gate_finding *f, struct gate_comparison *c) {
     double low, high, here = middle_half(&c->mine, &low, &high);
     if (c->calibrated) {
         f->follows = how_it_follows(&c->base);
-        f->machine = exp(here - median_of(c->base.calibration, c->base.n));
+        f->machine = exp(here - rank_test_median_of(c->base.calibration, c->base.n));
         take_machine_out(&c->mine, f->follows);
         take_machine_out(&c->base, f->follows);
     }
@@ -274,8 +266,8 @@ void gate_compare(struct gate_finding *ret, struct gate_run *v, size_t n,
     take(&c);
     f.n = c.mine.n;
     f.base_n = c.base.n;
-    f.median_ms = f.n ? exp(median_of(c.mine.v, f.n)) : 0;
-    f.base_ms = f.base_n ? exp(median_of(c.base.v, f.base_n)) : 0;
+    f.median_ms = f.n ? exp(rank_test_median_of(c.mine.v, f.n)) : 0;
+    f.base_ms = f.base_n ? exp(rank_test_median_of(c.base.v, f.base_n)) : 0;
     if (f.n < o->runs || f.base_n < o->runs)
         f.answer = GATE_FEW;
     else if (!compare_pairs(&f, &c))

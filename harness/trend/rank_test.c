@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct ranked {
     double value;
@@ -144,6 +145,15 @@ double rank_test_median(double *v, size_t n) {
         return 0;
     qsort(v, n, sizeof(*v), by_size);
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+double rank_test_median_of(const double *v, size_t n) {
+    double *copy = mem_array(double, n + 1);
+    if (n)
+        memcpy(copy, v, n * sizeof(*v));
+    double median = rank_test_median(copy, n);
+    free(copy);
+    return median;
 }
 
 double rank_test_shift(const double *v, size_t n, const double *base, size_t base_n) {

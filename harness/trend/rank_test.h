@@ -31,5 +31,7 @@ double rank_test_shift(const double *v, size_t n, const double *base, size_t bas
 
 /* The median; 0 of none. The values are put in order. */
 double rank_test_median(double *v, size_t n);
+double rank_test_median_of(const double *v, size_t n); /* the same; they stay as they are */
+
 /* Cliff's words for how large an effect is: "none", "small", "medium", "large". */
 const char *rank_test_size(double superiority);

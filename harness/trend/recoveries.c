@@ -8,13 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double median_of(const double *v, size_t n) {
-    double *copy = mem_array(double, n + 1), median;
-    if (n)
-        memcpy(copy, v, n * sizeof(*v));
-    median = n ? rank_test_median(copy, n) : NAN;
-    free(copy);
-    return median;
+static double median_or_nan(const double *v, size_t n) {
+    return n ? rank_test_median_of(v, n) : NAN;
 }
 
 /* ---- out of a run ---- */
@@ -103,19 +98,19 @@ void recoveries_fini(struct recoveries *r) {
 /* ---- what was measured ---- */
 
 double recoveries_save(const struct recoveries *r) {
-    return median_of(r->saves, r->saves_n);
+    return median_or_nan(r->saves, r->saves_n);
 }
 
 double recoveries_interval(const struct recoveries *r) {
-    return median_of(r->gaps, r->gaps_n);
+    return median_or_nan(r->gaps, r->gaps_n);
 }
 
 double recoveries_step(const struct recoveries *r) {
-    return median_of(r->steps, r->steps_n);
+    return median_or_nan(r->steps, r->steps_n);
 }
 
 double recovery_median(const struct recovery *r) {
-    return median_of(r->v, r->n);
+    return median_or_nan(r->v, r->n);
 }
 
 static double share_of(const struct hazards *mix, const char *fault) {
