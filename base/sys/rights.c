@@ -93,6 +93,6 @@ static int refuse_everybody(void) {
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0 ? 0 : -errno;
 }
 
-int rights_confine_signals(bool looks_at_others) {
-    return !looks_at_others && scope_signals() == 0 ? 0 : refuse_everybody();
+int rights_confine_signals(void) {
+    return scope_signals() == 0 ? 0 : refuse_everybody();
 }

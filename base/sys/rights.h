@@ -29,8 +29,7 @@ extern const uint64_t rights_of_programs;
 int rights_drop(uint64_t kept);
 
 /* The process and what descends from it signal nobody but each other (Landlock, Linux 6.12), nor
- * do they see more in /proc of others than everybody does. Where the kernel cannot say that, or
- * they need such a look, kill(-1), which means everybody, is refused to them (EPERM), and no other
- * signal. Without CAP_SYS_ADMIN, set-user-ID programs give them no rights any more. Returns 0 or a
+ * do they see more in /proc of others than everybody does. Where the kernel cannot say that,
+ * kill(-1), which means everybody, is refused to them (EPERM), and no other signal. Without CAP_SYS_ADMIN, set-user-ID programs give them no rights any more. Returns 0 or a
  * -errno. */
-int rights_confine_signals(bool looks_at_others);
+int rights_confine_signals(void);

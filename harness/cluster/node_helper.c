@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,14 +107,19 @@ int node_listen(const char *path, struct err *err) {
     str_copy(dir, sizeof(dir), path);
     if ((slash = strrchr(dir, '/')))
         *slash = 0;
-    int r = slash ? file_make_dirs(dir, 0755, err) : 0;
+    bool abstract = *path == '@';
+    socklen_t len = abstract ? (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path))
+                             : sizeof(addr);
+    if (abstract)
+        *addr.sun_path = '\0';
+    int r = slash && !abstract ? file_make_dirs(dir, 0755, err) : 0;
     if (r)
         return r;
     FILE_CLOSE int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return err_set(err, -errno, "make the socket of events");
     /* Of any uid: a worker may have dropped its own. */
-    if (bind(fd, (void *)&addr, sizeof(addr)) == 0 && chmod(path, 0666) == 0 &&
+    if (bind(fd, (void *)&addr, len) == 0 && (abstract || chmod(path, 0666) == 0) &&
         listen(fd, 1024) == 0)
         return file_keep(&fd);
     return err_set(err, -errno, "listen at %s", path);

@@ -8,14 +8,14 @@
  *   harness  setup {name, isolation, privileged, watch, calls, hosts, keep:[path..], dirs:[path..],
  *                   root: {dir, show:[path..], programs, libraries:[name=path..], name_servers,
  *                   home}, seal: {root, writable:[path..]}}
- *            or, for processes, setup {name, isolation, privileged, watch, calls, dir, addr, by_proc}
+ *            or, for processes, setup {name, isolation, privileged, watch, calls, dir, addr, events}
  *            each with {monotonic, boottime}: so many ns its uptime is ahead of the host's; with
  *            {dead_man, end}: after so many ns of silence it undoes what lasts, or ends (dead_man.h);
  *            and with the page of its wall clock, if it has one (clock_page.h), behind the mounts
  *            of disks:[path, path], if it has such (disk_keeper.h)
  *            watch: the kinds of call of the program that are watched, as enum call_kind;
  *            calls: their numbers, of those that are watched besides
- *            by_proc: the job finds RANKQUAKE_EVENTS by way of the helper's /proc
+ *            events: an abstract name for RANKQUAKE_EVENTS, where its path would be too long
  *            privileged: the program keeps all rights, and there is no `seal`
  *   helper   ready, with the listener of RANKQUAKE_EVENTS and, in namespaces, a sock_diag socket
  *            and the network namespace
@@ -85,7 +85,8 @@ struct habitat {
 };
 extern const struct habitat habitat_namespaces, habitat_processes;
 
-/* Listens at the path, for processes of any user. Returns the descriptor or a -errno. */
+/* Listens at the path, or behind @ at the abstract name, for processes of any user. Returns the
+ * descriptor or a -errno. */
 int node_listen(const char *path, struct err *err);
 
 /* What is found of a node once its program has ended. */

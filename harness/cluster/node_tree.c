@@ -24,9 +24,9 @@ static const int64_t end_wait_ns = 5000000000;
 
 /* There is one node in a process. */
 static struct {
-    char name[64], addr[64];
+    char name[64], addr[64], events[128];
     int shm;
-    bool by_proc, privileged;
+    bool privileged;
 } self = {.shm = -1};
 
 /* ---- what is its own ---- */
@@ -96,7 +96,8 @@ static int setup(const struct json *json, const struct node_disks *disks, struct
     const char *dir = json_get_string(json, "dir", "/");
     str_copy(self.name, sizeof(self.name), json_get_string(json, "name", "node"));
     str_copy(self.addr, sizeof(self.addr), json_get_string(json, "addr", ""));
-    self.by_proc = json_get_bool(json, "by_proc", false);
+    snprintf(self.events, sizeof(self.events), "%s" PROCESSES_EVENTS, self.name);
+    str_copy(self.events, sizeof(self.events), json_get_string(json, "events", self.events));
     int r = disks->paths ? attach_disks(disks, err) : 0;
     if (r)
         return r;
@@ -110,10 +111,8 @@ static int setup(const struct json *json, const struct node_disks *disks, struct
 }
 
 static int ready(int ret_fds[CHANNEL_FDS_MAX], size_t *ret_n, struct err *err) {
-    char path[sizeof(self.name) + sizeof(PROCESSES_EVENTS)];
-    snprintf(path, sizeof(path), "%s" PROCESSES_EVENTS, self.name);
-    unlink(path); /* of an earlier life */
-    ret_fds[0] = node_listen(path, err);
+    unlink(self.events); /* of an earlier life */
+    ret_fds[0] = node_listen(self.events, err);
     *ret_n = ret_fds[0] >= 0;
     return ret_fds[0] < 0 ? ret_fds[0] : 0;
 }
@@ -151,7 +150,7 @@ static void heal(void) {
 /* Its processes are among all others of the host's: one kill(-1) would end the user's session, as
  * root the machine. */
 static int confine_me(void *arg) {
-    return self.privileged ? 0 : rights_confine_signals(self.by_proc);
+    return self.privileged ? 0 : rights_confine_signals();
 }
 
 static void starting(struct process_spawn *s, bool privileged) {

@@ -5,11 +5,12 @@
 #include "harness/cluster/parts.h"
 
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/sys/random.h"
 #include "harness/cluster/cut.h"
 #include "harness/cluster/mark.h"
 #include "harness/cluster/strays.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +35,9 @@ static int begin(struct cluster *c, struct err *err) {
 
 /* ---- a node ---- */
 
-/* The name of a socket has little room; where the run directory's is too long, the socket is named
- * by way of the helper, whose working directory is the scratch directory. */
+/* The name of a socket has little room; where the run directory's is too long, the socket has a name
+ * of its own among the abstract ones, in no directory. By way of the helper's /proc a job that has
+ * fewer rights than the helper would not find it. */
 static void name_paths(struct node *n) {
     enum { ROOM = sizeof(((struct sockaddr_un *)0)->sun_path) - 1 };
     const char *scratch = n->cluster->scratch;
@@ -46,7 +48,8 @@ static void name_paths(struct node *n) {
     if (strlen(n->events) <= ROOM)
         return;
     free(n->events);
-    n->events = mem_printf("/proc/%d/cwd/%s" PROCESSES_EVENTS, (int)n->init.pid, n->plan->name);
+    n->events =
+        mem_printf("@rankquake-%016" PRIx64 "-%s" PROCESSES_EVENTS, random_u64(), n->plan->name);
 }
 
 static int spawn(struct node *n, struct err *err) {
@@ -63,7 +66,8 @@ static void put_setup(const struct node *n, struct json_writer *w) {
     json_put_string(w, "isolation", "processes");
     json_put_string(w, "dir", n->cluster->scratch);
     json_put_string(w, "addr", n->plan->addr);
-    json_put_bool(w, "by_proc", str_starts(n->events, "/proc/"));
+    if (*n->events == '@')
+        json_put_string(w, "events", n->events);
 }
 
 static int ready(struct node *n, struct message *m, struct err *err) {

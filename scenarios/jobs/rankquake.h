@@ -21,7 +21,8 @@
  *
  * The protocol, version 1
  * -----------------------
- * RANKQUAKE_EVENTS is the path of an AF_UNIX SOCK_SEQPACKET socket. After connect() the server
+ * RANKQUAKE_EVENTS is the path of an AF_UNIX SOCK_SEQPACKET socket, or its abstract name behind an
+ * @, where its path would be too long (unix(7)). After connect() the server
  * sends one byte 'P' that carries, by SCM_RIGHTS, a memfd: the page (struct rankquake_page),
  * written by the harness, read-only here. Then the client sends one JSON object of at most 4096
  * bytes per message:
@@ -231,6 +232,7 @@ static inline int rankquake_map_page_(struct rankquake *q) {
  * path is longer than a Unix socket's address can be). */
 static inline int rankquake_open_at(struct rankquake *q, const char *path) {
     struct sockaddr_un addr;
+    socklen_t len;
     struct timeval wait, forever;
     int r;
     memset(q, 0, sizeof(*q));
@@ -241,6 +243,11 @@ static inline int rankquake_open_at(struct rankquake *q, const char *path) {
     if (strlen(path) >= sizeof(addr.sun_path))
         return -ENAMETOOLONG;
     memcpy(addr.sun_path, path, strlen(path));
+    len = (socklen_t)sizeof(addr);
+    if (*path == '@') {
+        addr.sun_path[0] = '\0';
+        len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+    }
     q->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (q->fd < 0)
         return -errno;
@@ -250,7 +257,7 @@ static inline int rankquake_open_at(struct rankquake *q, const char *path) {
     forever.tv_sec = forever.tv_usec = 0;
     setsockopt(q->fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
     do
-        r = connect(q->fd, (const struct sockaddr *)&addr, sizeof(addr));
+        r = connect(q->fd, (const struct sockaddr *)&addr, len);
     while (r < 0 && errno == EINTR);
     r = r < 0 ? -errno : rankquake_map_page_(q);
     if (r < 0) {

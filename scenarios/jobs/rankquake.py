@@ -79,7 +79,7 @@ class Client:
     def _open(self, path):
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
         self._socket.settimeout(_open_wait_s())
-        self._socket.connect(path)
+        self._socket.connect("\0" + path[1:] if path.startswith("@") else path)
         byte, control, _, _ = self._socket.recvmsg(1, socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC)
         fds = array.array("i")
         for level, kind, data in control:

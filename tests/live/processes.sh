@@ -7,7 +7,7 @@ set -u
 . tests/live/patience.bash
 refused=$(realpath "${OUT:-build/release}/tests/live/spawn_refused")
 cd "$(dirname "$0")/../.." || exit 1
-bad=0
+root=$PWD bad=0
 fail() {
     echo "$*"
     bad=1
@@ -103,6 +103,20 @@ wait $other || bad=1
 range() { sed -n 's/.*"addr":"\(127\.[0-9]*\.[0-9]*\)\..*/\1/p' "$1"/*/plan.json | head -n 1; }
 [ -n "$(range one)" ] && [ "$(range one)" != "$(range other)" ] ||
     fail "side by side the addresses were $(range one) and $(range other)"
+
+# ---- a user with more rights than his job is given ----
+
+# The job must find the harness there, too; a job in Python by its own client.
+./refused namespaces bin/rankquake run scenarios/restart/worker-killed.yaml --out own >said 2>&1 || fail "this user: exit $?: $(cat said)"
+rm -rf own
+cat >tells.yaml <<END
+job: {run: [python3, -c, "import rankquake; rankquake.Client().event('told')"], env: {PYTHONPATH: $root/scenarios/jobs}}
+END
+if command -v python3 >/dev/null; then
+    ./refused namespaces bin/rankquake run tells.yaml --out own >said 2>&1
+    grep -q '"source":"job".*told' own/*/history.jsonl || fail "a job in Python is not heard: $(cat said)"
+    rm -rf own
+fi
 
 # ---- a harness that is killed ----
 
