@@ -5,9 +5,11 @@
 #include "base/str.h"
 #include "base/sys/loop.h"
 #include "harness/run/presence.h"
+#include "harness/verbs/watch/door.h"
 #include "harness/verbs/watch/pursuit.h"
 #include "harness/verbs/watch/say.h"
 #include "harness/verbs/watch/screen.h"
+#include "harness/verbs/watch/serve.h"
 #include "reports/lanes.h"
 
 #include <errno.h>
@@ -165,9 +167,34 @@ static int watch_run(const char *path) {
     return code;
 }
 
+static int serve(const struct arguments *a) {
+    const char *at = arguments_value(a, "--at");
+    struct serve_wish wish = {.beyond = arguments_value(a, "--beyond-this-host")};
+    struct folder run;
+    struct err err = {0};
+    if (door_address(at ? at : "127.0.0.1", wish.beyond, &wish.at, &err) < 0)
+        return verb_usage_error(a->verb, "--at %s", err.msg);
+    if (presence_find_run(&run, a->files[0], &err) < 0) {
+        fprintf(stderr, "rankquake watch: %s; give the directory of a run\n", err.msg);
+        return EXIT_USAGE_ERROR;
+    }
+    wish.strict = is_strict(&run);
+    int code = serve_run(&run, &wish);
+    folder_close(&run);
+    return code;
+}
+
 static int watch(const struct arguments *a) {
+    bool serves = arguments_value(a, "--serve");
     if (a->files_n != 1)
         return verb_usage_error(a->verb, "name the directory of one run");
+    if (serves && arguments_value(a, "--say"))
+        return verb_usage_error(a->verb, "--serve and --say are two ways to say a line: take one");
+    if (!serves && (arguments_value(a, "--at") || arguments_value(a, "--beyond-this-host")))
+        return verb_usage_error(a->verb, "--at and --beyond-this-host say where the page of "
+                                         "--serve is; add --serve");
+    if (serves)
+        return serve(a);
     const char **lines = arguments_all(a, "--say");
     int code = *lines ? say_to(a->files[0], lines) : watch_run(a->files[0]);
     free(lines);
@@ -176,7 +203,7 @@ static int watch(const struct arguments *a) {
 
 const struct verb verb_watch = {
     .name = "watch",
-    .usage = "watch RUN [--say LINE]...",
+    .usage = "watch RUN [--say LINE]... [--serve [--at ADDR:PORT] [--beyond-this-host]]",
     .summary = "show a run as it goes on: its workers, its faults, what happened last",
     .example = "watch runs/tour-1-20260105-093000",
     .operands = "RUN",
@@ -185,6 +212,14 @@ const struct verb verb_watch = {
             {"--say", "LINE",
              "do this in a run that is --interactive or --paused: 'worker-kill n1/0', 'heal ID', "
              "'break STEP', go; may be repeated"},
+            {"--serve", NULL,
+             "show it as a page on this host, with buttons where the run takes faults by hand; "
+             "prints "
+             "its address, which is for whoever may press them"},
+            {"--at", "ADDR:PORT", "where to serve it (127.0.0.1, a free port)"},
+            {"--beyond-this-host", NULL,
+             "allow an address in --at that other hosts reach: who sees the page's address on "
+             "its way can break the run"},
             {0}},
     .run = watch,
 };

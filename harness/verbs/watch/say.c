@@ -15,15 +15,17 @@
 /* A fault is answered when it has been taken, not when it is in force. */
 enum { ANSWER_MS = 60000 };
 
-int say_connect(const struct folder *run, struct err *err) {
+static int connect_to(const struct folder *run, int flags, struct err *err) {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/%s", run->fd, hand_socket);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
     if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
         return fd;
     int code = errno;
     if (fd >= 0)
         close(fd);
+    if (code == EAGAIN)
+        return err_say(err, -code, "too many speak to the run at once; say it again");
     if (code == EACCES || code == EPERM)
         return err_set(err, -code, "speak to the run %s", run->path);
     return err_say(
@@ -31,6 +33,19 @@ int say_connect(const struct folder *run, struct err *err) {
         "%s takes nothing by hand: start it with rankquake run --interactive or --paused, and "
         "wait for its control run",
         run->path);
+}
+
+int say_connect(const struct folder *run, struct err *err) {
+    return connect_to(run, 0, err);
+}
+
+int say_connect_now(const struct folder *run, struct err *err) {
+    return connect_to(run, SOCK_NONBLOCK, err);
+}
+
+int say_read(const char *answer, char *ret, size_t size) {
+    str_copy(ret, size, strlen(answer) > 3 ? answer + 3 : "");
+    return str_starts(answer, "ok ") ? 0 : 1;
 }
 
 static int hear(int fd, struct buf *out, struct err *err) {
@@ -56,7 +71,5 @@ int say_line(int fd, const char *line, char *ret, size_t size, struct err *err) 
     if (r < 0)
         return r;
     *strchr(answer.data, '\n') = '\0';
-    bool done = str_starts(answer.data, "ok ");
-    str_copy(ret, size, answer.len > 3 ? answer.data + 3 : "");
-    return done ? 0 : 1;
+    return say_read(answer.data, ret, size);
 }
