@@ -300,6 +300,7 @@ struct cluster *cluster_free(struct cluster *c) {
     c->going_down = true;
     for (size_t i = 0; i < c->nodes_n; i++)
         node_free(c->nodes[i]);
+    c->nodes_n = 0;
     node_limits_end(c);
     disk_link_end(c);
     c->isolation->free(c);

@@ -109,7 +109,7 @@ static bool has(const char **v, size_t n, const char *path) {
 
 /* Files that the last save has written, by the names that they have at the end. */
 struct final_files {
-    const struct crashing *c;
+    struct crashing *c;
     const struct save *last;
     const char **v;
     size_t n;
@@ -127,7 +127,7 @@ static int add_final(void *arg, const struct crash_entry *e) {
         bool own = str_eq(name, e->path) || (o->deed == DISK_RENAME && o->directory &&
                                              str_starts(e->path, name) && e->path[len] == '/');
         if (changes(o) && own && !has(f->v, f->n, e->path)) {
-            mem_push(f->v, f->n) = e->path;
+            mem_push(f->v, f->n) = arena_strdup(&f->c->arena, e->path);
             return 0;
         }
     }
@@ -151,7 +151,7 @@ static size_t find_finals(struct crashing *c) {
     c->unseen = state == SIZE_MAX || !str_eq(c->states.v[state].hash, c->whole);
     c->finals = arena_array(&c->arena, const char *, f.n + 1);
     for (size_t i = 0; i < f.n; i++)
-        c->finals[i] = arena_strdup(&c->arena, f.v[i]);
+        c->finals[i] = f.v[i];
     free(f.v);
     return state;
 }

@@ -69,6 +69,11 @@ static void judge(const char *mode, int world, int rank) {
 static void test_every_rank_holds_its_share_and_no_more(void **state) {
     (void)state;
     static const char *const modes[] = {"ddp", "zero", "fsdp"};
+    const char *build = getenv("BUILD");
+    if (build && (strcmp(build, "asan") == 0 || strcmp(build, "tsan") == 0)) {
+        puts("a sanitizer's malloc does not count as the C library's does");
+        skip();
+    }
     for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
         for (int world = 1; world <= 4; world *= 2)
             for (int rank = 0; rank<world; rank += world> 1 ? world - 1 : 1)
@@ -79,11 +84,6 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_rank_holds_its_share_and_no_more),
     };
-    const char *build = getenv("BUILD");
-    if (build && (strcmp(build, "asan") == 0 || strcmp(build, "tsan") == 0)) {
-        puts("a sanitizer's malloc does not count as the C library's does");
-        return 77;
-    }
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

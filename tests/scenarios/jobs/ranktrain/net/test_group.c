@@ -46,7 +46,7 @@ static int sum_once(struct member *m, void *ring) {
                                    .deadline_ns = deadline_in_ns(m->limit_ns)};
     int r = collective_tcp_ring.start(ring, &call, &m->err);
     if (m->spoils) /* of the chunk that goes out first */
-        m->data[SUMS * m->request.rank / m->request.world] ^= INT64_C(1) << 63;
+        m->data[SUMS * m->request.rank / m->request.world] ^= INT64_MIN;
     while (r == 0)
         r = collective_tcp_ring.poll(ring, 50, &m->err);
     return r;
