@@ -8,6 +8,7 @@
 static const char style[] =
     ".words{display:flex;flex-wrap:wrap;gap:.5rem .8rem;align-items:center;margin:.4rem 0}\n"
     ".soft{--tone-bg:var(--panel)}\n"
+    "label{white-space:nowrap}p.good{color:var(--tone)}\n"
     ".words form{display:flex;gap:.4rem;align-items:center}\n"
     "button,input{font:inherit;font-size:.875rem;color:inherit;background:var(--panel);\n"
     "border:1px solid var(--line);border-radius:5px;padding:.15rem .7rem}\n"
@@ -15,7 +16,7 @@ static const char style[] =
     "or:var(--bad)}\n"
     "button.go:hover{border-color:var(--good);color:var(--good)}\n"
     "button:disabled{opacity:.35;cursor:default;color:inherit;border-color:var(--line)}\n"
-    "#step{width:6rem}#line{width:22rem;max-width:70vw;font-family:var(--mono)}\n"
+    "#step{width:6rem}#line{width:22rem;max-width:60vw;font-family:var(--mono)}\n"
     "#answer{min-height:1.5rem;overflow-wrap:anywhere}\n"
     ".chart{padding:.6rem 1rem}\n"
     ".lane{grid-template-columns:8.5rem minmax(0,1fr) 5.5rem auto;gap:0 "
