@@ -85,7 +85,7 @@ gets 404 'a path that leads out' --path-as-is "${url}../../../../etc/passwd"
 gets 404 'a path that is coded' --path-as-is "${url}%2e%2e/%2e%2e/etc/passwd"
 gets 400 'two lines' --data-binary $'go\ngo' "${url}say"
 head -c 100000 /dev/zero | tr '\0' x >"$dir/long"
-gets 413 'a body that is too long' --data-binary @"$dir/long" "${url}say"
+gets 413 'a body that is too long' -H 'Expect: 100-continue' --expect100-timeout 100 --data-binary @"$dir/long" "${url}say"
 gets 413 'a line that is too long' -d "$(head -c 3000 "$dir/long")" "${url}say"
 grep -q '"resumed"' "$run/history.jsonl" && fail 'somebody without the token let it go on'
 grep -q '"by-hand"' "$run/history.jsonl" && fail "somebody without the token was heard: $(grep '"by-hand"' "$run/history.jsonl")"

@@ -22,7 +22,7 @@
 enum { BACKLOG = 64, IDLE_S = 10, HEADERS_MAX = 8192, BODY_MAX = 4096 };
 static const int64_t redraw_ns = 100000000, refused_ns = 1000000000;
 /* Of the last state, for a page that does not take it. */
-static const int64_t farewell_ns = 2000000000;
+static const int64_t farewell_ns = 5000000000;
 
 struct web {
     struct loop *loop;
