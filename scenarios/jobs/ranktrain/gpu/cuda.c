@@ -273,6 +273,7 @@ static int cuda_close(void *arg, struct err *err) {
         device_do(c->device, release, c, &ignored);
     int r = device_close(c->device, err);
     if (r == 0) {
+        free(c->m.host.layers); /* of a device that could not be opened */
         free(c->done);
         free(c);
     }
