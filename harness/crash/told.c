@@ -9,6 +9,11 @@
 #include "base/sys/sent.h"
 #include "scenarios/jobs/rankquake.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -18,7 +23,7 @@ enum { TOLD_CLIENTS_MAX = 1024, TOLD_AT_ONCE = 256 };
 
 struct told_events {
     int epoll, listener, page, clients[TOLD_CLIENTS_MAX];
-    char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+    char path[PATH_MAX]; /* "": it has an abstract name */
     told_fn *fn;
     void *arg;
 };
@@ -36,14 +41,36 @@ static int watch(struct told_events *t, int fd) {
     return epoll_ctl(t->epoll, EPOLL_CTL_ADD, fd, &e) == 0 ? 0 : -errno;
 }
 
+/* By way of its folder's descriptor, which is returned: a path may be longer than an address. */
+static int name_path(struct told_events *t, const char *path, struct sockaddr_un *ret,
+                     struct err *err) {
+    str_copy(t->path, sizeof(t->path), path);
+    char *slash = strrchr(t->path, '/');
+    if (slash)
+        *slash = '\0';
+    int dir = open(slash ? t->path : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return err_set(err, -errno, "open %s", t->path);
+    if (slash)
+        *slash = '/';
+    snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/%s", dir, str_base(path));
+    return dir;
+}
+
 static int listen_at(struct told_events *t, const char *path, struct err *err) {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
-    if (!str_copy(t->path, sizeof(t->path), path))
-        return err_say(err, -ENAMETOOLONG, "%s is too long for a socket", path);
-    str_copy(addr.sun_path, sizeof(addr.sun_path), path);
+    FILE_CLOSE int dir = -1;
+    socklen_t len = sizeof(addr);
+    if (*path == '@') {
+        len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+        if (len > sizeof(addr) || !str_copy(addr.sun_path + 1, sizeof(addr.sun_path) - 1, path + 1))
+            return err_say(err, -ENAMETOOLONG, "%s is too long for a socket", path);
+    } else if ((dir = name_path(t, path, &addr, err)) < 0) {
+        return dir;
+    }
     t->epoll = epoll_create1(EPOLL_CLOEXEC);
     t->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (t->listener < 0 || bind(t->listener, (struct sockaddr *)&addr, sizeof(addr)) != 0 ||
+    if (t->listener < 0 || bind(t->listener, (struct sockaddr *)&addr, len) != 0 ||
         listen(t->listener, 128) != 0 || watch(t, t->listener) != 0)
         return err_set(err, -errno, "listen at %s", path);
     return 0;
@@ -62,7 +89,7 @@ struct told_events *told_new(const char *path, told_fn *fn, void *arg, struct er
 struct told_events *told_free(struct told_events *t) {
     if (!t)
         return NULL;
-    if (t->listener >= 0)
+    if (*t->path && t->listener >= 0)
         unlink(t->path);
     for (int i = 0; i < TOLD_CLIENTS_MAX; i++)
         file_close(&t->clients[i]);

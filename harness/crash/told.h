@@ -18,7 +18,7 @@ struct told_event {
 };
 typedef void told_fn(void *arg, const struct told_event *e);
 
-/* Listens at path, which is made. NULL with err. */
+/* Listens at path, which is made, or behind @ at an abstract name. NULL with err. */
 struct told_events *told_new(const char *path, told_fn *fn, void *arg, struct err *err);
 struct told_events *
 told_free(struct told_events *t); /* NULL is allowed; removes the socket; returns NULL */

@@ -194,7 +194,7 @@ static int start(struct baseline *b, struct err *err) {
         s.argv = with_marks(c, arena_printf(&c->arena, "%s/marks", own));
     if (b->fuse)
         s.argv = over_disk(c, s.argv);
-    const char *events = arena_printf(&c->arena, "%s/scratch/told/baseline", c->out.path);
+    const char *events = crashing_events(c, &c->arena, "baseline");
     b->told = told_new(events, hear, b, NULL);
     b->output = memfd_create("output", MFD_CLOEXEC);
     s.events = b->told ? events : NULL;

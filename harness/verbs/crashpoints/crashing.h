@@ -141,6 +141,9 @@ bool crashing_try(struct crashing *c, const struct trial_ask *asks, struct resum
 int crashing_sum(const struct crashing *c, const char *path, char ret[65]);
 /* The spec of a stage for the command, without its directory's content. */
 struct stage_spec crashing_stage(const struct crashing *c);
+/* Where a job on a stage tells its events: a path below scratch/told, of which a stage in namespaces
+ * shows the folder; elsewhere an abstract name, when that path is longer than an address may be. */
+const char *crashing_events(const struct crashing *c, struct arena *arena, const char *name);
 /* Reads what a stage that has ended has left. output: what it printed. */
 void attempt_read(const struct crashing *c, const struct stage_end *end, int output,
                   struct resumption *o);

@@ -6,15 +6,18 @@
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
+#include "base/sys/random.h"
 #include "harness/crash/folder.h"
 #include "harness/crash/told.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 struct running_trial {
@@ -84,6 +87,14 @@ static const char *put_dir(struct arena *a, const char *word, const char *dir) {
     return word;
 }
 
+const char *crashing_events(const struct crashing *c, struct arena *arena, const char *name) {
+    const char *path = arena_printf(arena, "%s/scratch/told/%s", c->out.path, name);
+    bool fits = strlen(path) < sizeof(((struct sockaddr_un *)0)->sun_path);
+    return c->namespaces || fits
+               ? path
+               : arena_printf(arena, "@rankquake-%016" PRIx64 "-%s", random_u64(), name);
+}
+
 struct stage_spec crashing_stage(const struct crashing *c) {
     return (struct stage_spec){.argv = c->argv,
                                .cwd = c->cwd,
@@ -119,7 +130,7 @@ static void begin(struct running_trial *t, size_t slot) {
     ARENA_FINI struct arena arena = {0};
     struct stage_spec s = crashing_stage(t->c);
     struct err err = {0};
-    const char *events = arena_printf(&arena, "%s/scratch/told/%zu", t->c->out.path, slot);
+    const char *events = crashing_events(t->c, &arena, arena_printf(&arena, "%zu", slot));
     t->output = memfd_create("output", MFD_CLOEXEC);
     t->heard = (struct attempt_told){-1, -1, "", false};
     t->told = told_new(events, hear, t, NULL);

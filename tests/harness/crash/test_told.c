@@ -13,8 +13,11 @@
 #include "scenarios/jobs/rankquake.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char path[108];
@@ -166,11 +169,46 @@ static void test_the_socket_goes_and_a_path_that_is_too_long_is_named(void **sta
     struct err err = {0};
     char long_path[300];
     memset(long_path, 'x', sizeof(long_path));
+    long_path[0] = '@';
     long_path[299] = '\0';
     assert_null(told_new(long_path, hear, NULL, &err));
     assert_non_null(strstr(err.msg, "too long"));
     assert_null(told_new("/nowhere/at/all", hear, NULL, &err));
     assert_non_null(strstr(err.msg, "/nowhere/at/all"));
+}
+
+/* Whoever is to find it there sees its folder under a shorter name, or is told an abstract one. */
+static void test_a_path_may_be_longer_than_an_address(void **state) {
+    (void)state;
+    struct err err = {0};
+    char deep[300], at[320];
+    const char *tmp = getenv("TMPDIR");
+    snprintf(deep, sizeof(deep), "%s/%0150d", tmp ? tmp : "/tmp", 0);
+    snprintf(at, sizeof(at), "%s/told", deep);
+    assert_int_equal(mkdir(deep, 0700), 0);
+    struct told_events *t = told_new(at, hear, NULL, &err);
+    assert_non_null(t);
+    assert_true(file_exists(at));
+    told_free(t);
+    assert_false(file_exists(at));
+    rmdir(deep);
+
+    struct rankquake q;
+    char name[64];
+    snprintf(name, sizeof(name), "@test-told-%d", (int)getpid());
+    t = told_new(name, hear, NULL, &err);
+    assert_non_null(t);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(rankquake_open_at(&q, name) == 1 ? 0 : 1);
+    int status = 1;
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        struct pollfd p = {told_fd(t), POLLIN, 0};
+        poll(&p, 1, 10);
+        told_take(t);
+    }
+    assert_int_equal(status, 0);
+    told_free(t);
 }
 
 int main(void) {
@@ -181,6 +219,7 @@ int main(void) {
         cmocka_unit_test(test_who_has_gone_leaves_his_place),
         cmocka_unit_test(test_all_is_taken_that_one_has_sent_at_once),
         cmocka_unit_test(test_the_socket_goes_and_a_path_that_is_too_long_is_named),
+        cmocka_unit_test(test_a_path_may_be_longer_than_an_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
