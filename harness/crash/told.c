@@ -50,7 +50,7 @@ static int name_path(struct told_events *t, const char *path, struct sockaddr_un
         *slash = '\0';
     int dir = open(slash ? t->path : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
-        return err_set(err, -errno, "open %s", t->path);
+        return err_set(err, -errno, "listen at %s", path);
     if (slash)
         *slash = '/';
     snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/%s", dir, str_base(path));
