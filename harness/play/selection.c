@@ -66,6 +66,14 @@ int selected_cache(const struct selected *l, const char *kind, bool by_seed, cha
     return cache_dir(kind, key, ret, size, NULL);
 }
 
+static const char *const *includes_of(struct selection *s, const struct diagnostics *d) {
+    size_t n = (size_t)d->included_n;
+    const char **v = arena_array(&s->arena, const char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        v[i] = arena_strdup(&s->arena, d->included[i].file);
+    return v;
+}
+
 static int plan_one(const struct selection *s, struct selected *x, uint64_t first, uint64_t last,
                     struct diagnostics *d) {
     x->seed_first = first;
@@ -92,7 +100,10 @@ static int read_seeds(struct selection *s, const struct selected *like, uint64_t
         r = EXIT_USAGE_ERROR;
         if (one) {
             struct selected *x = add(s);
-            *x = (struct selected){.file = like->file, .sets = like->sets, .scenario = one};
+            *x = (struct selected){.file = like->file,
+                                   .sets = like->sets,
+                                   .includes = like->includes,
+                                   .scenario = one};
             r = plan_one(s, x, seed, seed, &d);
         }
         fputs(buf_str(&d.out), stderr);
@@ -123,6 +134,7 @@ static int read_point(struct selection *s, const char *file, const char *const *
         *t = arena_strdup(&s->arena, *t); /* the sweep goes */
     struct selected one = {.file = file, .sets = (const char *const *)sets};
     one.scenario = plan_load(file, one.sets, &d);
+    one.includes = includes_of(s, &d);
     int r = one.scenario ? 0 : EXIT_USAGE_ERROR;
     if (one.scenario && is_wanted(s, one.scenario))
         r = take(s, one, &d);

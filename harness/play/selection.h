@@ -7,7 +7,8 @@
 
 struct selected {
     const char *file;
-    const char *const *sets; /* those of the command line and the point's; NULL-ended */
+    const char *const *sets;     /* those of the command line and the point's; NULL-ended */
+    const char *const *includes; /* files; NULL-ended */
     struct scenario *scenario;
     struct plan *plan;
     uint64_t seed_first, seed_last; /* to be run with each of them */
@@ -16,6 +17,7 @@ struct selected {
     int64_t estimate_ns;            /* budget.h: of one run */
     bool suspect;                   /* its last run did not pass */
     bool left_out;                  /* by --budget */
+    bool named;                     /* what it starts on this host has been said */
 };
 
 struct selection {

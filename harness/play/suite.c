@@ -12,6 +12,7 @@
 #include "harness/play/last_words.h"
 #include "harness/play/start.h"
 #include "harness/run/control_weights.h"
+#include "harness/run/reads.h"
 #include "reports/judged.h"
 #include "reports/live.h"
 #include "reports/page.h"
@@ -313,6 +314,8 @@ static void keep(const char *cache, struct outcome_of_run *run, struct control *
     if (r == 0 && *cache)
         r = control_weights_keep(cache, &run->history, &err);
     if (r == 0 && *cache)
+        r = reads_keep(&run->dir, cache, &err);
+    if (r == 0 && *cache)
         r = control_keep(cache, ret, &err);
     if (r < 0)
         fprintf(stderr,
@@ -360,7 +363,8 @@ static int run_control(const struct plan *p, const struct suite_options *o,
         r = folder_make(dir, "control", 0777, err);
     if (r == 0)
         r = folder_enter(&run->dir, dir, "control", err);
-    struct run_spec spec = {.plan = plan, .bin = o->bin, .keep = o->keep, .until_ns = o->until_ns};
+    struct run_spec spec = {
+        .plan = plan, .bin = o->bin, .keep = o->keep, .reads = true, .until_ns = o->until_ns};
     if (r == 0)
         r = plan_find_launcher(plan, err);
     if (r == 0)

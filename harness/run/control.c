@@ -434,3 +434,11 @@ int control_keep(const char *dir, const struct control *c, struct err *err) {
     buf_fini(&text);
     return r;
 }
+
+void control_forget(const char *dir) {
+    struct folder cache = FOLDER_NONE;
+    if (cache_enter(dir, false, &cache, NULL, NULL) != 0)
+        return;
+    folder_unlink(&cache, "control.json");
+    folder_close(&cache);
+}

@@ -31,3 +31,5 @@ int control_read(const char *dir, struct control *ret, struct err *err);
 void control_take(const struct history *h, const struct rounds *rs, struct control *ret);
 /* Keeps it in dir, atomically: two harnesses may do it at once. */
 int control_keep(const char *dir, const struct control *c, struct err *err);
+/* The next run makes it anew. */
+void control_forget(const char *dir);

@@ -8,6 +8,7 @@ X(master)
 X(device_snapshots)
 X(holdings)
 X(kept)        /* opens a worker's files while the worker waits to be executed */
+X(reads)       /* a tree as it was before the run wrote into it */
 X(calibration) /* before there is anything that it could disturb, and when all is gone */
 X(usage)       /* refuses a run before anything of it is there */
 X(pause)       /* what is made from here on is taken down again when a signal comes */

@@ -36,6 +36,7 @@ struct run_spec {
     const char *const *sets;       /* what was overridden, key=value, NULL-ended; or NULL */
     bool keep;                     /* keep the cluster's scratch directory */
     bool pcap;                     /* write down the frames of every node */
+    bool reads;                    /* write down what of the caller's tree is opened: reads.h */
     bool interactive, paused; /* it takes faults by hand (hand.h); its start waits for a word */
     /* With faults by hand the scenario that has them, the caller's to free; else untouched. */
     struct scenario **ret_grown;

@@ -7,6 +7,7 @@
 #include "harness/ci/pipeline.h"
 #include "harness/judge/coverage.h"
 #include "harness/play/budget.h"
+#include "harness/play/changed.h"
 #include "harness/play/curves.h"
 #include "harness/play/files.h"
 #include "harness/play/jobs.h"
@@ -23,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct run_request {
     struct arena arena;
@@ -40,6 +42,7 @@ struct run_request {
     char place[48];           /* "2 of 6" */
     struct pipeline pipeline; /* with --ci */
     struct shard shard;
+    struct changed_names changed;
 };
 
 /* ---- options ---- */
@@ -70,6 +73,10 @@ static const struct verb_option options[] = {
      "out"},
     {"--shard", "K/N", "only the K-th of N parts, which take about as long by measured times"},
     {"--times", "FILE", "the times that --shard goes by, the same for all shards: cache times"},
+    {"--changed", "FILE",
+     "only what FILE, which has changed, may concern; may be repeated, and is - for standard "
+     "input: git diff "
+     "--name-only"},
     {"--max-concurrent-faults", "N",
      "at most N faults in force at once (limits.faults); one more does not fire"},
     {"--set", "KEY=VALUE", "overrides a value of the file, job.max_restarts=2; may be repeated"},
@@ -143,6 +150,27 @@ static int take_budget(struct run_request *q, const struct arguments *a) {
     return arguments_duration(a, "--budget", &q->budget_ns);
 }
 
+static int take_changed(struct run_request *q, const struct arguments *a) {
+    const char **names = arguments_all(a, "--changed");
+    struct err err = {0};
+    bool piped = false;
+    int r = 0;
+    for (size_t i = 0; names[i] && r == 0; i++) {
+        bool is_input = str_eq(names[i], "-");
+        if (is_input && (piped || q->suite.interactive))
+            r = err_say(&err, -EINVAL,
+                        piped ? "standard input is read once; write - once"
+                              : "faults by hand come from standard input; name the "
+                                "files instead of -");
+        else
+            r = is_input ? changed_read(&q->changed, STDIN_FILENO, &err)
+                         : changed_add(&q->changed, names[i], &err);
+        piped |= is_input;
+    }
+    free(names);
+    return r ? verb_usage_error(a->verb, "--changed: %s", err.msg) : 0;
+}
+
 /* Those side by side are processes of their own, which would have to be told the same. */
 static int take_trust(struct run_request *q, const struct arguments *a) {
     q->selection.untrusted = arguments_value(a, "--untrusted");
@@ -187,6 +215,7 @@ static int take_options(struct run_request *q, const struct arguments *a) {
                                 q->suite.format);
     r = arguments_headway(a, &q->suite.wish);
     r = r ? r : take_budget(q, a);
+    r = r ? r : take_changed(q, a);
     return r ? r : take_numbers(q, a);
 }
 
@@ -205,15 +234,18 @@ static int parse(struct run_request *q, const struct arguments *a) {
 }
 
 /* Before the first of them is started. What runs in nodes is not named: it is the job. */
-static void name_commands(struct plan *p) {
+static void name_commands(struct selected *l) {
     BUF_FINI struct buf text = {0};
-    plan_put_outside(p, &text);
+    if (l->named)
+        return;
+    plan_put_outside(l->plan, &text);
     fputs(buf_str(&text), stderr);
+    l->named = true;
 }
 
-static int check_host(const struct run_request *q, const struct selected *l) {
+static int check_host(const struct run_request *q, struct selected *l) {
     struct err err = {0};
-    name_commands(l->plan);
+    name_commands(l);
     int r = plan_check_host(l->plan, &err);
     if (r == 0 && q->suite.pcap && l->plan->isolation == ISOLATION_PROCESSES)
         r = err_say(&err, -ENOTSUP,
@@ -343,7 +375,7 @@ static bool is_last(const struct run_request *q, const struct run_tally *t) {
 }
 
 /* One file, with every seed, as often as asked; stops when interrupted. */
-static void run_file(struct run_request *q, const struct selected *l, struct run_tally *t) {
+static void run_file(struct run_request *q, struct selected *l, struct run_tally *t) {
     int host = check_host(q, l);
     bool until_failure = !q->selection.counted && l->scenario->repeat.until_failure;
     if (host != EXIT_PASS) {
@@ -588,6 +620,9 @@ static void tell_missing(struct run_request *q, const struct run_tally *t) {
             pipeline_missing(&q->pipeline, name, l->file, t->v[i].code,
                              why_missing(l, t->v[i].code));
     }
+    for (size_t i = 0; i < q->changed.left_names.n; i++)
+        pipeline_missing(&q->pipeline, q->changed.left_names.v[i], q->changed.left_files.v[i],
+                         EXIT_SKIPPED, "left out: nothing that it reads has changed (--changed)");
 }
 
 static void take_forgiven(struct run_request *q, const struct run_tally *t) {
@@ -612,6 +647,9 @@ static int run_all(struct run_request *q) {
     int bad = selection_read(&q->selection, &q->files);
     if (!bad && q->shard.parts)
         shard_keep(&q->shard, &q->selection, runs_in_all, q, stderr);
+    if (!bad && q->changed.asked)
+        changed_keep(&q->changed, &q->selection, q->suite.bin, name_commands,
+                     str_eq(q->suite.format, "terminal") ? stdout : stderr);
     choose(q);
     if (!bad) {
         count_runs(q);
@@ -673,6 +711,7 @@ static int main_run(const struct arguments *a) {
     free(q->tags);
     selection_fini(&q->selection);
     shard_fini(&q->shard);
+    changed_fini(&q->changed);
     arena_fini(&q->arena);
     files_fini(&q->files);
     free(q);
