@@ -260,13 +260,15 @@ static bool same_place(struct arena *a, const struct changed_names *c, const cha
            covers(place_of(a, c->tree.top, name), there);
 }
 
-/* A word of the text ends with that name: a program, an argument, a trace. */
+static bool is_of_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* By itself in the text: a program, an argument, a trace. */
 static bool mentions(const char *text, const char *name) {
     size_t n = strlen(name);
     for (const char *at = text; n && (at = strstr(at, name)); at++)
-        if ((at == text ||
-             !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", at[-1])) &&
-            (!at[n] || strchr(" \t\n,;:'\"]})=", at[n])))
+        if ((at == text || !is_of_word(at[-1])) && !is_of_word(at[n]))
             return true;
     return false;
 }
@@ -315,8 +317,22 @@ static const char *reason_of_commands(const struct plan *p, struct arena *a) {
 
 /* ---- all of them ---- */
 
+/* Scenarios of one job have one control run. */
+static const char *reason_of_key(struct changed_names *c, const char *key, const char *cache,
+                                 struct arena *a) {
+    ARENA_FINI struct arena own = {0};
+    bool stale;
+    if (str_eq(key, c->last_key))
+        return c->last_why;
+    const char *why = changed_reason(c, reads_load(cache, &own), &own, &stale);
+    if (stale)
+        control_forget(cache);
+    str_copy(c->last_key, sizeof(c->last_key), key);
+    return c->last_why = why ? arena_strdup(a, why) : NULL;
+}
+
 /* One whose control run hangs on the seed has as many as seeds. */
-static const char *reason_of_job(const struct changed_names *c, struct selected *l, const char *bin,
+static const char *reason_of_job(struct changed_names *c, struct selected *l, const char *bin,
                                  struct arena *a) {
     const char *why = NULL;
     char before[65] = "", key[65], cache[PATH_MAX];
@@ -324,23 +340,21 @@ static const char *reason_of_job(const struct changed_names *c, struct selected 
         struct err err = {0};
         l->plan->seed = seed;
         if (control_key(l->plan, bin, key, &err) < 0 ||
-            control_dir(key, cache, sizeof(cache), &err) < 0)
-            return arena_printf(a, "nothing is kept here: %s", err.msg);
+            control_dir(key, cache, sizeof(cache), &err) < 0) {
+            why = arena_printf(a, "nothing is kept here: %s", err.msg);
+            break;
+        }
         if (str_eq(key, before))
             break;
         str_copy(before, sizeof(before), key);
-        ARENA_FINI struct arena own = {0};
-        bool stale;
-        const char *its = changed_reason(c, reads_load(cache, &own), &own, &stale);
-        if (stale)
-            control_forget(cache);
-        why = its && !why ? arena_strdup(a, its) : why;
+        const char *its = reason_of_key(c, key, cache, a);
+        why = why ? why : its;
     }
     l->plan->seed = l->seed_first;
     return why;
 }
 
-static const char *reason_of(const struct changed_names *c, struct selected *l, const char *bin,
+static const char *reason_of(struct changed_names *c, struct selected *l, const char *bin,
                              void (*name_commands)(struct selected *l), struct arena *a) {
     struct err err = {0};
     name_commands(l);

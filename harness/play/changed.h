@@ -14,6 +14,9 @@ struct changed_names {
     struct texts names;                  /* as given */
     struct texts left_names, left_files; /* of the scenarios that were left out */
     struct reads_tree tree;
+    /* Of the newest control run that was asked about; the text is the selection's. */
+    char last_key[65];
+    const char *last_why;
 };
 
 /* "src/model.py", of the working directory or of the top of the repository. -EINVAL with the sentence. */

@@ -98,6 +98,19 @@ static void begin_watch(struct engine *e, struct reads *r) {
         r->source = loop_fd(e->loop, r->opens.fd, LOOP_READ, on_opened, &r->opens);
 }
 
+/* Nodes see a layer over /etc, and what the kernel shows is no tree of files. */
+static bool is_of_a_user(struct reads *r) {
+    static const char *const systems[] = {"/etc", "/proc", "/sys", "/dev"};
+    const char *top = r->tree.top;
+    bool is = !str_eq(top, "/");
+    for (size_t i = 0; i < sizeof(systems) / sizeof(*systems); i++)
+        is &= !plan_is_below(top, systems[i]);
+    if (!is)
+        err_say(&r->unknown, -ENOTSUP,
+                "%s is the system's and not watched; start rankquake in the job's own folder", top);
+    return is;
+}
+
 static int open_reads(struct engine *e, struct err *err) {
     struct reads *r = own(e, reads);
     (void)err; /* a run goes on without it */
@@ -109,7 +122,7 @@ static int open_reads(struct engine *e, struct err *err) {
         err_say(&r->unknown, -ENOTSUP, "its nodes have a root file system of their own");
     else if (e->plan->scenario->job.writes_undone)
         err_say(&r->unknown, -ENOTSUP, "it sees its files through a layer (writes: undone)");
-    else if (reads_tree_find(&r->tree, &r->unknown) == 0)
+    else if (reads_tree_find(&r->tree, &r->unknown) == 0 && is_of_a_user(r))
         begin_watch(e, r);
     return 0;
 }

@@ -168,6 +168,11 @@ static int take_changed(struct run_request *q, const struct arguments *a) {
         piped |= is_input;
     }
     free(names);
+    if (r == 0 && q->changed.asked && arguments_value(a, "--bisect"))
+        r = err_say(
+            &err, -EINVAL,
+            "with --bisect a commit whose scenarios are left out would count as good; leave "
+            "one of the two out");
     return r ? verb_usage_error(a->verb, "--changed: %s", err.msg) : 0;
 }
 

@@ -103,6 +103,7 @@ grep -q 'through a layer (writes: undone)' "$dir/said" || fail 'the layer is not
 changed 64 --changed ''
 changed 64 --changed - --changed -
 changed 64 --changed - --interactive
+changed 192 --changed notes.txt --bisect # 64, as git bisect is told it
 printf '"open' >names
 timeout 60 "$quake" run a.yaml --changed - >"$dir/said" 2>&1 <names
 [ $? = 64 ] || fail 'a quote that is left open was taken'
