@@ -172,7 +172,8 @@ static void commit(struct disk_loss *l, size_t n) {
     for (size_t i = 0; i < n; i++)
         end_undo(l, &l->undos[i]);
     l->undos_n -= n;
-    memmove(l->undos, l->undos + n, l->undos_n * sizeof(*l->undos));
+    if (l->undos_n)
+        memmove(l->undos, l->undos + n, l->undos_n * sizeof(*l->undos));
 }
 
 static void add_undo(struct disk_loss *l, struct disk_undo u) {
