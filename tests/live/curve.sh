@@ -11,7 +11,7 @@ vars: {for: 200ms}
 sweep: {vars.for: [200ms, 900ms]}
 job:
   rdzv_conf: $patient_map
-  run: [ranktrain, --steps=8]
+  run: [ranktrain, --steps=8, --compute-ms=50]
 timeline:
   - {id: it, when: {step: 4}, fault: worker-hang, on: rank 0, for: "{for}"}
 END
