@@ -33,13 +33,7 @@ static void put_check(struct buf *out, const char *command, const struct judged 
                       const struct judged_check *c) {
     BUF_FINI struct buf text = {0};
     const struct finding *f = c->shown;
-    if (judged_is_flaky(c)) {
-        judged_put_rate(c, &text);
-        buf_puts(&text, "; the first: ");
-    }
-    buf_printf(&text, "%s%s%s", f->broken, *f->broken ? " " : "", f->seen);
-    if (*f->expected)
-        buf_printf(&text, "; expected %s", f->expected);
+    judged_put_check(c, &text);
     if (*f->where)
         buf_printf(&text, "; look at %s", f->where);
     put(out, command, j, c->name, buf_str(&text));

@@ -194,3 +194,14 @@ void judged_put_rate(const struct judged_check *c, struct buf *out) {
                "confidence)",
                c->failed, c->failed + c->passed, 100 * r.rate, 100 * r.low, 100 * r.high);
 }
+
+void judged_put_check(const struct judged_check *c, struct buf *out) {
+    const struct finding *f = c->shown;
+    if (judged_is_flaky(c)) {
+        judged_put_rate(c, out);
+        buf_puts(out, "; the first: ");
+    }
+    buf_printf(out, "%s%s%s", f->broken, *f->broken ? " " : "", f->seen);
+    if (*f->expected)
+        buf_printf(out, "; expected %s", f->expected);
+}

@@ -61,3 +61,5 @@ struct judged_rate {
 struct judged_rate judged_rate(size_t failed, size_t n);
 /* "failed in 2 of 20 runs: 10 %, between 2 % and 31 % (95 % confidence)" */
 void judged_put_rate(const struct judged_check *c, struct buf *out);
+/* What was seen, behind the rate of one that is flaky, and what was expected. */
+void judged_put_check(const struct judged_check *c, struct buf *out);

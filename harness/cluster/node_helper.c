@@ -7,6 +7,7 @@
 #include "base/sys/netlink.h"
 #include "base/sys/process.h"
 #include "base/sys/rights.h"
+#include "base/sys/unix_address.h"
 #include "faults/mechanism/call_watch.h"
 #include "faults/mechanism/clock_page.h"
 #include "faults/mechanism/tree.h"
@@ -19,7 +20,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,19 +99,15 @@ static void on_long_silence(void *arg, int64_t silent_ns) {
 /* ---- setup ---- */
 
 int node_listen(const char *path, struct err *err) {
-    struct sockaddr_un addr = {.sun_family = AF_UNIX};
-    char dir[sizeof(addr.sun_path)], *slash;
-    if (strlen(path) >= sizeof(addr.sun_path))
-        return err_say(err, -ENAMETOOLONG, "%s is too long for a socket", path);
-    str_copy(addr.sun_path, sizeof(addr.sun_path), path);
+    struct sockaddr_un addr;
+    char dir[UNIX_ADDRESS_MAX], *slash;
+    bool abstract = unix_address_is_abstract(path);
+    int len = unix_address(path, &addr);
+    if (len < 0)
+        return err_say(err, len, "%s is too long for a socket", path);
     str_copy(dir, sizeof(dir), path);
     if ((slash = strrchr(dir, '/')))
         *slash = 0;
-    bool abstract = *path == '@';
-    socklen_t len = abstract ? (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path))
-                             : sizeof(addr);
-    if (abstract)
-        *addr.sun_path = '\0';
     int r = slash && !abstract ? file_make_dirs(dir, 0755, err) : 0;
     if (r)
         return r;
@@ -119,7 +115,7 @@ int node_listen(const char *path, struct err *err) {
     if (fd < 0)
         return err_set(err, -errno, "make the socket of events");
     /* Of any uid: a worker may have dropped its own. */
-    if (bind(fd, (void *)&addr, len) == 0 && (abstract || chmod(path, 0666) == 0) &&
+    if (bind(fd, (void *)&addr, (socklen_t)len) == 0 && (abstract || chmod(path, 0666) == 0) &&
         listen(fd, 1024) == 0)
         return file_keep(&fd);
     return err_set(err, -errno, "listen at %s", path);

@@ -5,17 +5,15 @@
 #include "harness/cluster/parts.h"
 
 #include "base/mem.h"
-#include "base/sys/random.h"
+#include "base/sys/unix_address.h"
 #include "harness/cluster/cut.h"
 #include "harness/cluster/mark.h"
 #include "harness/cluster/strays.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 /* After SIGKILL only a process that hangs in the kernel takes longer. */
@@ -39,17 +37,17 @@ static int begin(struct cluster *c, struct err *err) {
  * of its own among the abstract ones, in no directory. By way of the helper's /proc a job that has
  * fewer rights than the helper would not find it. */
 static void name_paths(struct node *n) {
-    enum { ROOM = sizeof(((struct sockaddr_un *)0)->sun_path) - 1 };
+    char drawn[UNIX_ADDRESS_MAX];
     const char *scratch = n->cluster->scratch;
     free(n->events);
     free(n->tmp);
     n->tmp = mem_printf("%s/%s" PROCESSES_TMP, scratch, n->plan->name);
     n->events = mem_printf("%s/%s" PROCESSES_EVENTS, scratch, n->plan->name);
-    if (strlen(n->events) <= ROOM)
+    if (unix_address_fits(n->events))
         return;
     free(n->events);
-    n->events =
-        mem_printf("@rankquake-%016" PRIx64 "-%s" PROCESSES_EVENTS, random_u64(), n->plan->name);
+    unix_address_draw(n->plan->name, drawn);
+    n->events = mem_strdup(drawn);
 }
 
 static int spawn(struct node *n, struct err *err) {
@@ -66,7 +64,7 @@ static void put_setup(const struct node *n, struct json_writer *w) {
     json_put_string(w, "isolation", "processes");
     json_put_string(w, "dir", n->cluster->scratch);
     json_put_string(w, "addr", n->plan->addr);
-    if (*n->events == '@')
+    if (unix_address_is_abstract(n->events))
         json_put_string(w, "events", n->events);
 }
 

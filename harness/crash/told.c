@@ -7,12 +7,12 @@
 #include "base/sys/descriptors.h"
 #include "base/sys/file.h"
 #include "base/sys/sent.h"
+#include "base/sys/unix_address.h"
 #include "scenarios/jobs/rankquake.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static int watch(struct told_events *t, int fd) {
 }
 
 /* By way of its folder's descriptor, which is returned: a path may be longer than an address. */
-static int name_path(struct told_events *t, const char *path, struct sockaddr_un *ret,
+static int name_path(struct told_events *t, const char *path, char ret[UNIX_ADDRESS_MAX],
                      struct err *err) {
     str_copy(t->path, sizeof(t->path), path);
     char *slash = strrchr(t->path, '/');
@@ -53,24 +53,23 @@ static int name_path(struct told_events *t, const char *path, struct sockaddr_un
         return err_set(err, -errno, "listen at %s", path);
     if (slash)
         *slash = '/';
-    snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/%s", dir, str_base(path));
+    snprintf(ret, UNIX_ADDRESS_MAX, "/proc/self/fd/%d/%s", dir, str_base(path));
     return dir;
 }
 
 static int listen_at(struct told_events *t, const char *path, struct err *err) {
-    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    struct sockaddr_un addr;
+    char near[UNIX_ADDRESS_MAX];
     FILE_CLOSE int dir = -1;
-    socklen_t len = sizeof(addr);
-    if (*path == '@') {
-        len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
-        if (len > sizeof(addr) || !str_copy(addr.sun_path + 1, sizeof(addr.sun_path) - 1, path + 1))
-            return err_say(err, -ENAMETOOLONG, "%s is too long for a socket", path);
-    } else if ((dir = name_path(t, path, &addr, err)) < 0) {
+    bool abstract = unix_address_is_abstract(path);
+    if (!abstract && (dir = name_path(t, path, near, err)) < 0)
         return dir;
-    }
+    int len = unix_address(abstract ? path : near, &addr);
+    if (len < 0)
+        return err_say(err, len, "%s is too long for a socket", path);
     t->epoll = epoll_create1(EPOLL_CLOEXEC);
     t->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (t->listener < 0 || bind(t->listener, (struct sockaddr *)&addr, len) != 0 ||
+    if (t->listener < 0 || bind(t->listener, (struct sockaddr *)&addr, (socklen_t)len) != 0 ||
         listen(t->listener, 128) != 0 || watch(t, t->listener) != 0)
         return err_set(err, -errno, "listen at %s", path);
     return 0;

@@ -71,13 +71,7 @@ static void put_row(void *arg, const struct judged *const *v, size_t n) {
 static void put_check(struct buf *out, const struct judged_check *c) {
     BUF_FINI struct buf text = {0};
     const struct finding *f = c->shown;
-    if (judged_is_flaky(c)) {
-        judged_put_rate(c, &text);
-        buf_puts(&text, "; the first: ");
-    }
-    buf_printf(&text, "%s%s%s", f->broken, *f->broken ? " " : "", f->seen);
-    if (*f->expected)
-        buf_printf(&text, "; expected %s", f->expected);
+    judged_put_check(c, &text);
     buf_printf(out, "- %s **", c->forgiven ? "⚠️" : markdown_mark(f->status));
     markdown_put_words(out, c->name);
     buf_puts(out, "**: ");

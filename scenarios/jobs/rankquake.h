@@ -228,26 +228,30 @@ static inline int rankquake_map_page_(struct rankquake *q) {
     return q->page->version == RANKQUAKE_VERSION_OF_PAGE ? 0 : -EPROTO;
 }
 
+/* Returns the length of the address that RANKQUAKE_EVENTS names, or -ENAMETOOLONG. */
+static inline int rankquake_address_(const char *path, struct sockaddr_un *ret) {
+    memset(ret, 0, sizeof(*ret));
+    ret->sun_family = AF_UNIX;
+    if (strlen(path) >= sizeof(ret->sun_path))
+        return -ENAMETOOLONG;
+    memcpy(ret->sun_path, path, strlen(path));
+    if (*path != '@')
+        return (int)sizeof(*ret);
+    ret->sun_path[0] = '\0';
+    return (int)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+}
+
 /* Connects to the socket at path. Returns 1, or a negative errno and a silent q (ENAMETOOLONG: the
  * path is longer than a Unix socket's address can be). */
 static inline int rankquake_open_at(struct rankquake *q, const char *path) {
     struct sockaddr_un addr;
-    socklen_t len;
     struct timeval wait, forever;
-    int r;
+    int r, len = rankquake_address_(path, &addr);
     memset(q, 0, sizeof(*q));
     q->fd = -1;
     q->pid = getpid();
-    memset(&addr, 0, sizeof(addr));
-    addr.sun_family = AF_UNIX;
-    if (strlen(path) >= sizeof(addr.sun_path))
-        return -ENAMETOOLONG;
-    memcpy(addr.sun_path, path, strlen(path));
-    len = (socklen_t)sizeof(addr);
-    if (*path == '@') {
-        addr.sun_path[0] = '\0';
-        len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
-    }
+    if (len < 0)
+        return len;
     q->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (q->fd < 0)
         return -errno;
@@ -257,7 +261,7 @@ static inline int rankquake_open_at(struct rankquake *q, const char *path) {
     forever.tv_sec = forever.tv_usec = 0;
     setsockopt(q->fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
     do
-        r = connect(q->fd, (const struct sockaddr *)&addr, len);
+        r = connect(q->fd, (const struct sockaddr *)&addr, (socklen_t)len);
     while (r < 0 && errno == EINTR);
     r = r < 0 ? -errno : rankquake_map_page_(q);
     if (r < 0) {

@@ -6,18 +6,16 @@
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
-#include "base/sys/random.h"
+#include "base/sys/unix_address.h"
 #include "harness/crash/folder.h"
 #include "harness/crash/told.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 struct running_trial {
@@ -89,10 +87,11 @@ static const char *put_dir(struct arena *a, const char *word, const char *dir) {
 
 const char *crashing_events(const struct crashing *c, struct arena *arena, const char *name) {
     const char *path = arena_printf(arena, "%s/scratch/told/%s", c->out.path, name);
-    bool fits = strlen(path) < sizeof(((struct sockaddr_un *)0)->sun_path);
-    return c->namespaces || fits
-               ? path
-               : arena_printf(arena, "@rankquake-%016" PRIx64 "-%s", random_u64(), name);
+    char drawn[UNIX_ADDRESS_MAX];
+    if (c->namespaces || unix_address_fits(path))
+        return path;
+    unix_address_draw(name, drawn);
+    return arena_strdup(arena, drawn);
 }
 
 struct stage_spec crashing_stage(const struct crashing *c) {

@@ -163,9 +163,8 @@ static void test_a_system_call_that_two_wait_for_goes_on_when_both_are_in_force(
     stage_free(s);
 }
 
-/* The worker that follows a killed one calls before its node has said that the first is. */
-static void test_a_call_that_comes_too_early_is_heard_when_its_entry_looks_again(void **state) {
-    (void)state;
+/* Twice a worker of n1 is to be killed when it is about to call. */
+static struct stage *twice_at_a_call(void) {
     struct stage *s = stage_new();
     struct timeline_entry *a = stage_add(s, "k", &kill_worker);
     a->when = (struct trigger){
@@ -175,6 +174,13 @@ static void test_a_call_that_comes_too_early_is_heard_when_its_entry_looks_again
     stage_begin(s);
     start_round(s, 1, 3);
     calls_passed_n = 0;
+    return s;
+}
+
+/* The worker that follows a killed one calls before its node has said that the first is. */
+static void test_a_call_that_comes_too_early_is_heard_when_its_entry_looks_again(void **state) {
+    (void)state;
+    struct stage *s = twice_at_a_call();
     struct node *n1 = cluster_node(&s->cluster, "n1");
     const struct watched_call first = {.id = 9, .pid = 101, .thread = 101, .nr = 74};
     const struct watched_call next = {.id = 10, .pid = 201, .thread = 201, .nr = 74};
@@ -197,15 +203,7 @@ static void test_a_call_that_comes_too_early_is_heard_when_its_entry_looks_again
 /* Nobody hears it any more when the job has ended by then. */
 static void test_a_call_that_comes_too_early_goes_on_at_the_end(void **state) {
     (void)state;
-    struct stage *s = stage_new();
-    struct timeline_entry *a = stage_add(s, "k", &kill_worker);
-    a->when = (struct trigger){
-        .after = -1, .hold = true, .nth = 1, .syscall = "fsync", .syscall_number = 74};
-    a->times_n = 2;
-    aim_at(a, "n1", 0);
-    stage_begin(s);
-    start_round(s, 1, 3);
-    calls_passed_n = 0;
+    struct stage *s = twice_at_a_call();
     struct node *n1 = cluster_node(&s->cluster, "n1");
     assert_true(timeline_called(
         &s->engine, n1, &(struct watched_call){.id = 9, .pid = 101, .thread = 101, .nr = 74}));
