@@ -2,13 +2,13 @@
 # a host name of its own, joined by a bridge. To be sourced by a script of this folder, which then says
 #
 #   bed_needs           print what is missing here, one reason a line
-#   bed_configure N     write configuration into $dir, before anything is started
+#   bed_configure N...  write configuration into $dir, before anything is started
 #   bed_control         start the daemons of the control host
 #   bed_host NAME       start those of a host
 #   bed_settle N        in the control host, when all are up: wait until the cluster is of use
 #
 # and calls `bed "$@"` as its last line. Nothing has a name outside: all of it ends with the first process of the control
-# host. Every process of a bed holds $dir/lock, so `down` knows from the kernel when the last one has gone; a process is only
+# host. All hosts know an ordinary user, worker, uid 1000, whose home is /run/worker. Every process of a bed holds $dir/lock, so `down` knows from the kernel when the last one has gone; a process is only
 # ever signalled by its id together with the time of its start. Waiting is for a line, a lock or an end, never for time.
 set -euo pipefail
 bed_script=$(realpath "$0") bed_net=10.77.0 bed_deadline_s=90
@@ -16,7 +16,7 @@ bed_own=(--net --mount --pid --uts --ipc --fork --kill-child --mount-proc)
 
 bed_usage() {
     cat <<USAGE
-usage: $(basename "$0") up DIR [HOSTS]         start; when it returns, the cluster is of use. 77: it cannot run here, and why
+usage: $(basename "$0") up DIR [HOSTS [WORD]]  start; when it returns, the cluster is of use. 77: it cannot run here, and why
        $(basename "$0") in DIR ctl|nI CMD...   run CMD there, in this directory; variables of \$DIR/env are set
        $(basename "$0") kill DIR nI            the host dies at once, with all of its processes
        $(basename "$0") start DIR nI           a host that is off comes back
@@ -96,7 +96,8 @@ bed_up() {
     echo "127.0.0.1 localhost" >"$dir/etc.hosts"
     echo "$bed_net.254 ctl" >>"$dir/etc.hosts"
     for ((i = 0; i < n; i++)); do echo "$bed_net.$((i + 1)) n$i" >>"$dir/etc.hosts"; done
-    bed_configure "$n"
+    { grep -v -e '^worker:' -e '^[^:]*:[^:]*:1000:' /etc/passwd; echo 'worker:*:1000:1000::/run/worker:/bin/bash'; } >"$dir/passwd"
+    bed_configure "$n" "${@:2}"
     exec 9>"$dir/lock" && flock -s 9
     exec {ready}< <(exec setsid unshare "${bed_own[@]}" "$bed_script" _control "$dir" "$n" </dev/null 2>>"$dir/log/control")
     bed_note $! "$dir/control"
@@ -106,7 +107,8 @@ bed_up() {
 
 bed_private() { # mounts that a host has for itself: /run, /dev/shm, names of hosts, and a disk that no other sees
     mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /dev/shm && mount --bind "$dir/etc.hosts" /etc/hosts
-    mount -t tmpfs -o mode=1777 tmpfs "$dir/local"
+    mount -t tmpfs -o mode=1777 tmpfs "$dir/local" && mount --bind "$dir/passwd" /etc/passwd
+    install -d -o 1000 -g 1000 /run/worker
     ip link set lo up
 }
 

@@ -52,4 +52,19 @@ read -r -u 5
 $ssh down "$bed" || fail "$ssh down"
 gone $ssh "$bed"
 refused 1 'is not up' $ssh in "$bed" ctl true
+
+slurm=tests/clusters/slurm bed=$TMPDIR/slurm
+$slurm up "$bed" 2 KillWait=7 || { rc=$?; [ $rc = 77 ] && exit $((fails > 0 ? 1 : 77)); fail "$slurm up: $rc"; exit 1; }
+trap '$slurm down "$bed"' EXIT
+control() { $slurm in "$bed" ctl "$@"; }
+[ "$(control srun -N 2 -l hostname | sort)" = $'0: n0\n1: n1' ] || fail "no job on both nodes"
+[ "$(control srun --uid=1000 -w n1 id -u)" = 1000 ] || fail "no job of an ordinary user"
+control scontrol show config | grep -q '^KillWait *= 7 sec' || fail "slurm.conf has not got its line"
+$slurm kill "$bed" n1
+$slurm start "$bed" n1
+control srun -N 2 true || fail "n1 takes no job any more"
+exec 5< <(exec $slurm in "$bed" ctl srun -N 2 sh -c 'echo here; exec sleep 1000' 2>&1)
+read -r -u 5
+$slurm down "$bed" || fail "$slurm down"
+gone $slurm "$bed"
 exit $((fails > 0))
