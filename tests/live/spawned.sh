@@ -18,22 +18,28 @@ job:
     - python3
     - -c
     - |
-      import multiprocessing, os, sys, time
+      import os, socket, sys, time
       sys.path.insert(0, sys.argv[1])
       import rankquake
       first = os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and not sys.argv[2].endswith("/control")
       meet = (os.pipe(), os.pipe())
+      def together(number):
+          os.write(meet[1 - number][1], b"x")
+          os.read(meet[number][0], 1)
       def rank(number):
           os.environ.update(RANK=str(RANKS[number]), LOCAL_RANK=str(RANKS[number]), WORLD_SIZE="2", LOCAL_WORLD_SIZE="2")
           with rankquake.Client() as client:
               client.ready()
-              os.write(meet[1 - number][1], b"x")
-              os.read(meet[number][0], 1)
+              together(number)
               for step in range(1, 6):
                   client.step(step)
               while first:
                   time.sleep(1000)
               client.done("model")
+              # When the harness has closed its end it has read everything; then both may end.
+              client._socket.shutdown(socket.SHUT_WR)
+              client._socket.recv(1)
+          together(number)
           os._exit(0)
       RANKS = (0, 1)
       ranks = [os.fork() or rank(number) for number in range(2)]
