@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "base/sys/loop.h"
 #include "harness/cluster/cgroups.h"
-#include "harness/cluster/channel.h"
+#include "harness/carrier/channel.h"
 #include "harness/cluster/dead_man.h"
 
 #include <errno.h>

@@ -23,46 +23,84 @@ static const int64_t down_wait_ns = 10000000000;
 
 /* ---- processes of our own ---- */
 
-enum { CONTROL_FD = 3 };
+enum { CONTROL_FD = 3, LANE_FD };
+
+/* Its own descriptors, from CONTROL_FD on. */
+struct given_ends {
+    int v[2];
+    int n;
+};
+
+static void place(const struct given_ends *g) {
+    int high[2];
+    for (int i = 0; i < g->n; i++)
+        if ((high[i] = fcntl(g->v[i], F_DUPFD, LANE_FD + 1)) < 0)
+            _exit(127);
+    for (int i = 0; i < g->n; i++)
+        if (dup2(high[i], CONTROL_FD + i) < 0)
+            _exit(127);
+    process_close_from(CONTROL_FD + g->n);
+}
 
 /* In the child. What was open in the harness must not be held open in a node. */
-static void become(const char *verb, int control, bool dies) __attribute__((noreturn));
-static void become(const char *verb, int control, bool dies) {
-    char *argv[] = {"rankquake", (char *)(uintptr_t)verb, "3", NULL};
+static void become(const char *verb, const struct given_ends *g, bool dies)
+    __attribute__((noreturn));
+static void become(const char *verb, const struct given_ends *g, bool dies) {
+    char *argv[] = {"rankquake", (char *)(uintptr_t)verb, "3", g->n > 1 ? "4" : NULL, NULL};
     if (dies)
         namespace_die_with_parent();
     setsid(); /* Ctrl-C is the harness's to handle */
     int null = open("/dev/null", O_RDONLY);
-    if (null >= 0 && null != CONTROL_FD)
+    if (null >= 0)
         dup2(null, STDIN_FILENO);
-    if (control == CONTROL_FD)
-        fcntl(control, F_SETFD, 0);
-    else if (dup2(control, CONTROL_FD) < 0)
-        _exit(127);
-    process_close_from(CONTROL_FD + 1);
+    place(g);
     signal_reset();
     execv("/proc/self/exe", argv);
     _exit(127);
 }
 
+static int spawn(const char *verb, int clone_flags, const struct given_ends *g, struct process *ret,
+                 struct err *err) {
+    int pidfd;
+    pid_t pid = namespace_fork(clone_flags, &pidfd, err);
+    if (pid == 0)
+        become(verb, g, clone_flags != 0);
+    if (pid < 0)
+        return pid;
+    *ret = (struct process){pid, pidfd};
+    return 0;
+}
+
 int cluster_spawn(const char *verb, int clone_flags, struct process *ret, int *ret_control,
                   struct err *err) {
-    int ends[2], pidfd;
+    int ends[2];
     int r = channel_pair(ends, err);
     if (r)
         return r;
-    pid_t pid = namespace_fork(clone_flags, &pidfd, err);
-    if (pid == 0)
-        become(verb, ends[1], clone_flags != 0);
+    r = spawn(verb, clone_flags, &(struct given_ends){{ends[1]}, 1}, ret, err);
     close(ends[1]);
-    if (pid < 0) {
+    if (r) {
         close(ends[0]);
-        return pid;
+        return r;
     }
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    *ret = (struct process){pid, pidfd};
     *ret_control = ends[0];
     return 0;
+}
+
+int cluster_spawn_helper(int clone_flags, struct process *ret, struct carrier_ends *ret_ends,
+                         struct err *err) {
+    struct carrier_ends ends[2];
+    int r = carrier_pair(ends, err);
+    if (r)
+        return r;
+    r = spawn("node", clone_flags, &(struct given_ends){{ends[1].in, ends[1].lane}, 2}, ret, err);
+    carrier_ends_close(&ends[1]);
+    if (r)
+        carrier_ends_close(&ends[0]);
+    else
+        *ret_ends = ends[0];
+    return r;
 }
 
 /* ---- making ---- */
@@ -184,11 +222,15 @@ struct cluster *cluster_new(const struct plan *p, const struct folder *dir, stru
 static void on_beat(void *arg, int64_t now_ns) {
     struct cluster *c = arg;
     for (size_t i = 0; i < c->nodes_n; i++)
-        if (c->nodes[i]->control >= 0)
+        if (c->nodes[i]->control)
             node_beat(c->nodes[i]);
     wire_link_beat(c);
     node_limits_beat(c);
     loop_timer_at(c->on_beat, now_ns + dead_man_beat_ns(c->plan->scenario->limits.dead_man_ns));
+}
+
+void cluster_left(struct cluster *c, const char *who, const struct json *left) {
+    json_each(it, left) texts_add(&c->left, "%s: %s", who, json_string(it, ""));
 }
 
 void cluster_healed(struct cluster *c, const char *who, const struct json *said) {
@@ -245,6 +287,8 @@ static void look_for_left(struct cluster *c, struct texts *left) {
         if (n->init.pid)
             texts_add(left, "process %d, the first of %s", (int)n->init.pid, n->plan->name);
     }
+    for (size_t i = 0; i < c->left.n; i++)
+        texts_add(left, "%s", c->left.v[i]);
     c->isolation->look(c, left);
     look_for_cgroups(c, left);
     if (!c->keep_scratch && folder_remove(c->run, "scratch", &err) != 0)
@@ -314,6 +358,7 @@ struct cluster *cluster_free(struct cluster *c) {
     bundle_fini(&c->bundle);
     texts_fini(&c->before);
     texts_fini(&c->cgroups);
+    texts_fini(&c->left);
     free(c->nodes);
     free(c->shared);
     free(c->disk_root);

@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "base/sys/file.h"
 #include "faults/mechanism/disk/disk.h"
-#include "harness/cluster/channel.h"
+#include "harness/carrier/channel.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -23,9 +23,9 @@ static int enter(struct cluster *c, struct err *err) {
 static int spawn(struct node *n, struct err *err) {
     n->events = n->events ? n->events : mem_strdup(CLUSTER_EVENTS_PATH);
     n->tmp = n->tmp ? n->tmp : mem_strdup("/tmp");
-    return cluster_spawn("node",
-                         CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC,
-                         &n->init, &n->control, err);
+    return cluster_spawn_helper(CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS |
+                                    CLONE_NEWIPC,
+                                &n->init, &n->ends, err);
 }
 
 static void put_root(struct json_writer *w, const struct node *n) {

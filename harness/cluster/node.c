@@ -6,6 +6,7 @@
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
 #include "base/sys/netlink.h"
+#include "harness/carrier/hello.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -25,7 +26,7 @@ struct node *node_new(struct cluster *c, const struct plan_node *plan, int port)
                        .plan = plan,
                        .port = port,
                        .init = PROCESS_NONE,
-                       .control = -1,
+                       .ends = CARRIER_ENDS_NONE,
                        .listener = -1,
                        .diag = -1,
                        .watch = -1,
@@ -37,13 +38,13 @@ struct node *node_new(struct cluster *c, const struct plan_node *plan, int port)
 
 static void close_all(struct node *n) {
     calls_watch(n, -1);
-    n->on_control = loop_source_free(n->on_control);
+    n->control = carrier_free(n->control);
+    carrier_ends_close(&n->ends);
     n->on_listener = loop_source_free(n->on_listener);
     n->on_end = loop_source_free(n->on_end);
     n->on_late = loop_source_free(n->on_late);
     n->on_again = loop_source_free(n->on_again);
     n->again = false;
-    file_close(&n->control);
     file_close(&n->listener);
     process_close(&n->program);
 }
@@ -80,12 +81,19 @@ static struct json_writer say(struct buf *text, const char *op) {
 static int say_send(struct node *n, struct buf *text, struct json_writer *w, const int *fds,
                     size_t fds_n, struct err *err) {
     json_end_object(w);
-    int r = n->control < 0 ? err_say(err, -ESRCH, "the node is off")
-                           : channel_send(n->control, text, fds, fds_n, err);
+    int r = n->control ? carrier_send(n->control, text, fds, fds_n, err)
+                       : err_say(err, -ESRCH, "the node is off");
     buf_fini(text);
     if (r)
         err_wrap(err, "%s: ", n->plan->name);
     return r;
+}
+
+static int say_hello(struct node *n, struct err *err) {
+    struct buf text = {0};
+    struct json_writer w = say(&text, "hello");
+    json_put_i64(&w, "version", HELLO_VERSION);
+    return say_send(n, &text, &w, NULL, 0, err);
 }
 
 static void put_disks(const struct node *n, struct json_writer *w) {
@@ -305,30 +313,54 @@ static void on_broken(struct node *n, struct message *m) {
     node_failed(n, &err);
 }
 
-static void handle(struct node *n, struct message *m) {
+static void on_hello(struct node *n, struct message *m) {
+    struct hello h;
+    struct err err;
+    hello_take(m->json, &h);
+    n->greeted = true;
+    if (hello_check(&h, n->plan->name, &err) != 0)
+        cluster_failed(n->cluster, &err);
+}
+
+/* What it still had to undo when it was told to end, and what it could not take along. */
+static void on_bye(struct node *n, struct message *m) {
+    cluster_left(n->cluster, n->plan->name, json_get(m->json, "left"));
+}
+
+static void refuse(struct node *n, const char *op) {
+    struct err err;
+    err_say(&err, -EPROTO,
+            "its helper said \"%s\"%s, which nobody understands: give both ends the "
+            "same version of RankQuake",
+            op, n->greeted ? "" : " before it said hello");
+    node_failed(n, &err);
+}
+
+static void handle(void *arg, struct message *m) {
+    struct node *n = arg;
     static const struct {
         const char *op;
         void (*fn)(struct node *n, struct message *m);
-    } ops[] = {{"ready", on_ready},       {"net", on_net},         {"started", on_started},
-               {"exited", on_exited},     {"failed", on_failed},   {"leftovers", on_leftovers},
-               {"injected", on_injected}, {"sockets", on_sockets}, {"healed", on_healed},
-               {"broken", on_broken}};
+    } ops[] = {{"hello", on_hello},         {"ready", on_ready},       {"net", on_net},
+               {"started", on_started},     {"exited", on_exited},     {"failed", on_failed},
+               {"leftovers", on_leftovers}, {"injected", on_injected}, {"sockets", on_sockets},
+               {"healed", on_healed},       {"broken", on_broken},     {"bye", on_bye}};
     const char *op = json_get_string(m->json, "op", "");
-    for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
-        if (str_eq(op, ops[i].op))
-            ops[i].fn(n, m);
+    size_t i = 0;
+    while (i < sizeof(ops) / sizeof(*ops) && !str_eq(op, ops[i].op))
+        i++;
+    if (i < sizeof(ops) / sizeof(*ops) && (n->greeted || ops[i].fn == on_hello))
+        ops[i].fn(n, m);
+    else
+        refuse(n, op);
 }
 
-static void on_control(void *arg, int fd, int what) {
+/* Its end is told by its pidfd; only what is no message says more than that. */
+static void on_silent(void *arg, const struct err *why) {
     struct node *n = arg;
-    struct message m;
-    int r = 0;
-    while (n->control == fd && (r = channel_receive(fd, &m, NULL)) > 0) {
-        handle(n, &m);
-        message_fini(&m);
-    }
-    if (r < 0 && n->on_control) /* its end is told by its pidfd */
-        loop_fd_set(n->on_control, 0);
+    struct err err = *why;
+    if (why->code == -EPROTO)
+        node_failed(n, &err);
 }
 
 /* ---- its end ---- */
@@ -351,7 +383,7 @@ static void on_end(void *arg, int fd, int what) {
     int status = 0;
     char text[64];
     struct err err;
-    on_control(n, n->control, LOOP_READ); /* what it still had to say */
+    carrier_read(n->control); /* what it still had to say */
     process_reap(&n->init, 0, &status);
     /* Before its pidfd is closed: who has a copy of it would keep it in the loop, under a number that
      * may be the next one's. */
@@ -425,11 +457,14 @@ int node_start(struct node *n, bool fresh_disk, struct err *err) {
     }
     n->killed = n->silent = false;
     n->state = NODE_SETUP;
-    n->on_control = loop_fd(c->loop, n->control, LOOP_READ, on_control, n);
+    n->greeted = false;
+    n->control = carrier_new(c->loop, &n->ends, &(struct carrier_listener){handle, on_silent, n});
+    n->ends = CARRIER_ENDS_NONE;
     n->on_end = loop_fd(c->loop, n->init.pidfd, LOOP_READ, on_end, n);
     n->on_late = loop_timer(c->loop, on_late, n);
     loop_timer_at(n->on_late, clock_monotonic_ns() + start_wait_ns);
-    return say_setup(n, mounts, err);
+    r = say_hello(n, err);
+    return r ? r : say_setup(n, mounts, err);
 }
 
 /* ---- as a target ---- */

@@ -2,7 +2,7 @@
  * when the harness says so, or when it has said nothing for too long (dead_man.h). */
 #pragma once
 
-#include "harness/cluster/channel.h"
+#include "harness/carrier/channel.h"
 
 struct node_faults {
     struct message *in_force; /* that brought them in force, each as it came */

@@ -11,6 +11,7 @@
 #include "faults/mechanism/call_watch.h"
 #include "faults/mechanism/clock_page.h"
 #include "faults/mechanism/tree.h"
+#include "harness/carrier/hello.h"
 #include "harness/cluster/cluster.h"
 #include "harness/cluster/dead_man.h"
 #include "harness/cluster/metadata.h"
@@ -31,11 +32,14 @@
 
 /* Whatever the program leaves behind has this long to end by itself before it is counted. */
 static const int64_t settle_ns = 1000000000;
+/* Who does not read for so long what is said at the end has gone, or will not read it. */
+enum { BYE_WAIT_MS = 1000 };
 
 struct helper {
     struct loop *loop;
-    int control;
+    struct carrier *carrier;
     struct process program;
+    bool greeted;            /* the harness has said hello */
     bool privileged;         /* the program keeps the rights of whoever started the harness */
     struct call_watch watch; /* of the program */
     int watched;             /* its watch, until the harness has it; -1: none */
@@ -57,12 +61,13 @@ static struct json_writer *answer(struct helper *h, const char *op) {
     h->w = (struct json_writer){.out = &h->out};
     json_object(&h->w, NULL);
     json_put_string(&h->w, "op", op);
+    json_put_i64(&h->w, "t", clock_monotonic_ns());
     return &h->w;
 }
 
 static void answer_send(struct helper *h, const int *fds, size_t n) {
     json_end_object(&h->w);
-    if (channel_send(h->control, &h->out, fds, n, NULL) != 0)
+    if (carrier_send(h->carrier, &h->out, fds, n, NULL) != 0)
         loop_stop(h->loop);
 }
 
@@ -165,10 +170,10 @@ static void on_setup(struct helper *h, struct message *m) {
     for (; disks.paths && fds < 2; fds++)
         disks.mounts[fds] = message_take_fd(m, fds);
     h->clock = message_take_fd(m, fds);
-    h->heals =
-        dead_man_new(h->loop, h->control, json_get_i64(m->json, "dead_man", 0), on_silence, h);
-    h->ends =
-        dead_man_new(h->loop, h->control, json_get_i64(m->json, "end", 0), on_long_silence, h);
+    h->heals = dead_man_new(h->loop, carrier_in(h->carrier), json_get_i64(m->json, "dead_man", 0),
+                            on_silence, h);
+    h->ends = dead_man_new(h->loop, carrier_in(h->carrier), json_get_i64(m->json, "end", 0),
+                           on_long_silence, h);
     if (h->habitat->setup(m->json, &disks, &err) != 0 || send_ready(h, &err) != 0)
         broken(h, &err);
     for (size_t i = 0; i < 2; i++)
@@ -372,46 +377,97 @@ static void on_sockets(struct helper *h, struct message *m) {
     answer_send(h, NULL, 0);
 }
 
-/* ---- the socket ---- */
+/* ---- what is about no program ---- */
 
-/* `beat` says nothing but that the harness is there, as all that it says does. */
-static void handle(struct helper *h, struct message *m) {
+static void say_hello(struct helper *h) {
+    struct hello hello;
+    hello_here(&hello);
+    hello.can |= (unsigned)carrier_has_lane(h->carrier) << HELLO_CAN_DESCRIPTORS;
+    hello_put(answer(h, "hello"), &hello);
+    answer_send(h, NULL, 0);
+}
+
+static void on_hello(struct helper *h, struct message *m) {
+    struct hello harness;
+    struct err err;
+    hello_take(m->json, &harness);
+    h->greeted = true;
+    if (hello_check(&harness, "the harness", &err) != 0)
+        broken(h, &err);
+}
+
+/* Nothing but that the harness is there, as all that it says does. */
+static void on_beat(struct helper *h, struct message *m) {
+}
+
+static void on_clock(struct helper *h, struct message *m) {
+    int64_t heard_ns = clock_monotonic_ns();
+    answer(h, "clock");
+    json_put_i64(&h->w, "t1", json_get_i64(m->json, "t1", 0));
+    json_put_i64(&h->w, "t2", heard_ns);
+    json_put_i64(&h->w, "t3", clock_monotonic_ns());
+    answer_send(h, NULL, 0);
+}
+
+/* ---- the carrier ---- */
+
+static void refuse(struct helper *h, const char *op) {
+    struct err err;
+    err_say(&err, -EPROTO,
+            "the harness said \"%s\"%s, which nobody understands: give both ends the "
+            "same version of RankQuake",
+            op, h->greeted ? "" : " before it said hello");
+    broken(h, &err);
+}
+
+static void handle(void *arg, struct message *m) {
+    struct helper *h = arg;
     static const struct {
         const char *op;
         void (*fn)(struct helper *h, struct message *m);
-    } ops[] = {{"setup", on_setup}, {"net", on_net},       {"run", on_run},
+    } ops[] = {{"hello", on_hello}, {"beat", on_beat},     {"clock", on_clock},
+               {"setup", on_setup}, {"net", on_net},       {"run", on_run},
                {"fault", on_fault}, {"notice", on_notice}, {"sockets", on_sockets}};
     const char *op = json_get_string(m->json, "op", "");
     dead_man_heard(h->heals);
     dead_man_heard(h->ends);
-    for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
-        if (str_eq(op, ops[i].op))
-            ops[i].fn(h, m);
+    size_t i = 0;
+    while (i < sizeof(ops) / sizeof(*ops) && !str_eq(op, ops[i].op))
+        i++;
+    if (i < sizeof(ops) / sizeof(*ops) && (h->greeted || ops[i].fn == on_hello))
+        ops[i].fn(h, m);
+    else
+        refuse(h, op);
 }
 
-static void on_message(void *arg, int fd, int what) {
+static void on_end(void *arg, const struct err *why) {
     struct helper *h = arg;
-    struct message m;
-    int r;
-    while ((r = channel_receive(fd, &m, NULL)) > 0) {
-        handle(h, &m);
-        message_fini(&m);
-    }
-    if (r < 0)
-        loop_stop(h->loop);
+    if (why->code == -EPROTO)
+        broken(h, why);
+    loop_stop(h->loop);
 }
 
-int node_helper_run(int control, struct err *err) {
-    struct helper h = {.control = control, .program = PROCESS_NONE, .watched = -1, .clock = -1};
+/* The last that is heard of a node. */
+static void say_bye(struct helper *h) {
+    TEXTS_FINI struct texts left = {0};
+    if (h->habitat && h->habitat->end)
+        h->habitat->end(&left);
+    json_put_strings(answer(h, "bye"), "left", texts_list(&left));
+    answer_send(h, NULL, 0);
+    carrier_flush(h->carrier, BYE_WAIT_MS);
+}
+
+int node_helper_run(const struct carrier_ends *ends, struct err *err) {
+    struct helper h = {.program = PROCESS_NONE, .watched = -1, .clock = -1};
     h.loop = loop_new(err);
     if (!h.loop)
         return err->code;
-    loop_fd(h.loop, control, LOOP_READ, on_message, &h);
+    h.carrier = carrier_new(h.loop, ends, &(struct carrier_listener){handle, on_end, &h});
     loop_signal(h.loop, SIGCHLD, on_child, &h);
     h.on_settle = loop_timer(h.loop, on_settled, &h);
+    say_hello(&h);
     int r = loop_run(h.loop, err);
-    if (h.habitat && h.habitat->end)
-        h.habitat->end();
+    say_bye(&h);
     process_close(&h.program);
     node_faults_fini(&h.faults);
     dead_man_free(h.heals);
@@ -419,6 +475,7 @@ int node_helper_run(int control, struct err *err) {
     metadata_free(h.metadata);
     file_close(&h.clock);
     buf_fini(&h.out);
+    carrier_free(h.carrier);
     loop_free(h.loop);
     return r;
 }

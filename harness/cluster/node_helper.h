@@ -1,10 +1,14 @@
 /* node_helper: the first process of a node (`rankquake node`): pid 1 of its namespaces, or where
  * nodes are processes the root of their tree. It arranges the node, starts the program the node is
  * there for (the agent, or the store), runs faults on processes, reaps whatever loses its parent,
- * and counts what the program left behind. It ends when its socket to the harness closes, and the
+ * and counts what the program left behind. It ends when its carrier to the harness does, and the
  * node with it.
  *
- * Messages (channel.h), in the order of a node's life; paths are the host's:
+ * Messages (carrier.h), in the order of a node's life; paths are the host's. Each of the helper's
+ * says when, `t`, by its own CLOCK_MONOTONIC. What neither end knows is refused, and so is whatever
+ * comes before hello.
+ *   both     hello {version, ..}: hello.h. Another version is refused before anything is done
+ *   harness  clock {t1}               helper  clock {t1, t2, t3}: heard and answered; clock_bound.h
  *   harness  setup {name, isolation, privileged, watch, calls, hosts, keep:[path..], dirs:[path..],
  *                   root: {dir, show:[path..], programs, libraries:[name=path..], name_servers,
  *                   home}, seal: {root, writable:[path..]}}
@@ -32,16 +36,19 @@
  *   harness  sockets {port, round}    helper  sockets {port, round, found}: see sockets.h
  *   harness  beat {}                  nothing but a sign that it is there: see dead_man.h
  *   helper   healed {silent_ns, undone:[{fault, name, error|null}..]}    it said nothing for too long
- *   helper   broken {error}: it cannot go on */
+ *   helper   broken {error}: it cannot go on
+ *   helper   bye {left:[text..]}: it ends; what it could not take along */
 #pragma once
 
 #include "base/json.h"
 #include "base/sys/process.h"
-#include "harness/cluster/channel.h"
+#include "base/texts.h"
+#include "harness/carrier/carrier.h"
 #include "harness/cluster/sockets.h"
 
-/* Serves the socket until it closes. Returns 0, or a -errno when it could not even begin. */
-int node_helper_run(int control, struct err *err);
+/* Serves the carrier until its other end has gone, and takes its ends. Returns 0, or a -errno when it
+ * could not even begin. */
+int node_helper_run(const struct carrier_ends *ends, struct err *err);
 
 /* A root file system of the node's own (`root` of setup): entered before, furnished after it has
  * its own /tmp and /run. What is shown is of the host's paths, and at the same place. */
@@ -81,7 +88,9 @@ struct habitat {
     void (*put_sockets)(struct json_writer *w, uint16_t port);
     void (*put_leftovers)(struct json_writer *w);
     void (*heal)(void); /* undoes what the harness does to its processes by itself. May be NULL */
-    void (*end)(void); /* the socket has closed: what the kernel does not take along. May be NULL */
+    /* The carrier has ended: what the kernel does not take along. Adds what is left all the same. May
+     * be NULL. */
+    void (*end)(struct texts *left);
 };
 extern const struct habitat habitat_namespaces, habitat_processes;
 

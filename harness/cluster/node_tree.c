@@ -159,9 +159,16 @@ static void starting(struct process_spawn *s, bool privileged) {
 }
 
 /* Whose a file is can be seen as long as somebody has it open. */
-static void end(void) {
+static void end(struct texts *left) {
+    pid_t *pids = NULL;
+    char name[32];
     shm_watch_read(self.shm);
-    process_end_descendants(end_wait_ns);
+    bool hangs = process_end_descendants(end_wait_ns) != 0;
+    size_t n = hangs ? process_list_descendants(getpid(), &pids) : 0;
+    for (size_t i = 0; i < n; i++)
+        texts_add(left, "process %d (%s), which hangs in the kernel", (int)pids[i],
+                  process_name(pids[i], name, sizeof(name)));
+    free(pids);
     shm_watch_remove();
     file_close(&self.shm);
 }

@@ -7,7 +7,7 @@
 #include "faults/mechanism/wire_rules.h"
 #include "harness/cluster/bundle.h"
 #include "harness/cluster/cgroups.h"
-#include "harness/cluster/channel.h"
+#include "harness/carrier/carrier.h"
 #include "harness/cluster/cluster.h"
 #include "harness/cluster/layer.h"
 
@@ -26,7 +26,7 @@ struct isolation_ops {
     /* First thing of a cluster; then, before its first node. */
     int (*enter)(struct cluster *c, struct err *err);
     int (*begin)(struct cluster *c, struct err *err);
-    /* Starts the helper: init and control of the node. */
+    /* Starts the helper: init and ends of the node. */
     int (*spawn)(struct node *n, struct err *err);
     void (*put_setup)(const struct node *n, struct json_writer *w);
     /* The helper has arranged the node: what is missing is brought on its way, or the node is on.
@@ -72,9 +72,12 @@ struct node {
     bool silent;      /* it has lost its power */
     bool wired;       /* the wire has a card whose other end is in the node's network */
     struct process init;
-    int control, listener;
+    struct carrier *control;  /* NULL: it is off */
+    bool greeted;             /* the helper has said hello */
+    struct carrier_ends ends; /* that isolation_ops.spawn has made, until `control` has them */
+    int listener;
     int diag; /* kept after the node's end, to destroy the sockets it left; keeps its network */
-    struct loop_source *on_control, *on_listener, *on_end, *on_late, *on_again;
+    struct loop_source *on_listener, *on_end, *on_late, *on_again;
     int clock;                 /* the page of its wall clock; -1: it has none */
     char *clock_path;          /* as the node sees it; NULL: none */
     bool clock_shifted;        /* a fault has it be wrong */
@@ -128,6 +131,7 @@ struct cluster {
     struct list partitions;    /* that are in force */
     int64_t partitions_made;
     struct texts before;   /* the cgroups that there were when the run began */
+    struct texts left;     /* what helpers could not take along */
     struct texts cgroups;  /* that processes of a node were seen in */
     struct process keeper; /* of the cgroups that we make; pid 0: none was made yet */
     int keeper_control;
@@ -141,9 +145,14 @@ struct cluster {
  * clear up, until it sees that the channel is closed. */
 int cluster_spawn(const char *verb, int clone_flags, struct process *ret, int *ret_control,
                   struct err *err);
+/* The same for a node helper, with one end of a carrier and its lane. */
+int cluster_spawn_helper(int clone_flags, struct process *ret, struct carrier_ends *ret_ends,
+                         struct err *err);
 void cluster_failed(struct cluster *c, const struct err *err);
 /* The harness had been silent for too long: what of the cluster has undone what lasted there. */
 void cluster_healed(struct cluster *c, const char *who, const struct json *said);
+/* A node helper has ended, and this it could not take along. */
+void cluster_left(struct cluster *c, const char *who, const struct json *left);
 /* A process of a node was in this cgroup. */
 void cluster_saw_cgroup(struct cluster *c, const char *path);
 /* Something has ended: goes on with cluster_down as far as it can. */

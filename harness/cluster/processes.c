@@ -51,7 +51,7 @@ static void name_paths(struct node *n) {
 }
 
 static int spawn(struct node *n, struct err *err) {
-    int r = cluster_spawn("node", 0, &n->init, &n->control, err);
+    int r = cluster_spawn_helper(0, &n->init, &n->ends, err);
     if (r)
         return r;
     name_paths(n);
@@ -75,7 +75,7 @@ static int ready(struct node *n, struct message *m, struct err *err) {
 
 /* The helper sees the end of its channel; what it still has to say can be read. */
 static void kill_node(struct node *n) {
-    shutdown(n->control, SHUT_WR);
+    carrier_shut(n->control);
 }
 
 static void forget(struct node *n) {

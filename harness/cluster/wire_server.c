@@ -4,7 +4,7 @@
 #include "base/sys/clock.h"
 #include "base/sys/loop.h"
 #include "faults/mechanism/wire.h"
-#include "harness/cluster/channel.h"
+#include "harness/carrier/channel.h"
 #include "harness/cluster/dead_man.h"
 
 #include <arpa/inet.h>

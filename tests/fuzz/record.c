@@ -13,6 +13,8 @@
 #include "base/sys/file.h"
 #include "base/sys/folder.h"
 #include "base/utf8.h"
+#include "harness/carrier/frames.h"
+#include "harness/carrier/hello.h"
 #include "harness/judge/coverage.h"
 #include "harness/judge/own_checks.h"
 #include "harness/observe/leader.h"
@@ -28,6 +30,7 @@
 #include "tests/fuzz/fuzzed.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -328,6 +331,39 @@ static void read_events(struct arena *a, const char *text, size_t n) {
 
 /* ---- who reads ---- */
 
+/* ---- what comes from a helper on another host ---- */
+
+/* In pieces of another length it is the same; whoever is refused has been told in a line. */
+static size_t take_frames(const char *text, size_t n, size_t piece, struct buf *out) {
+    struct frame_stream f = {0};
+    struct err err;
+    const char *frame;
+    size_t len, came = 0;
+    int r = 0;
+    for (size_t at = 0; at < n && r >= 0; at += piece) {
+        frames_hear(&f, text + at, n - at < piece ? n - at : piece);
+        while ((r = frames_take(&f, &frame, &len, &err)) == 1) {
+            buf_put(out, frame, len);
+            came++;
+        }
+    }
+    assert(r == 0 || (r == -EPROTO && !strchr(err.msg, '\n')));
+    frames_fini(&f);
+    return came;
+}
+
+static void read_frames(struct arena *a, const char *text, size_t n) {
+    struct buf whole = {0}, pieces = {0};
+    struct hello h;
+    struct err err;
+    assert(take_frames(text, n, n + 1, &whole) == take_frames(text, n, 3, &pieces));
+    assert(whole.len == pieces.len);
+    hello_take(json_parse(a, buf_str(&whole), whole.len, NULL), &h);
+    assert(hello_check(&h, "n1", &err) == 0 || !strchr(err.msg, '\n'));
+    buf_fini(&whole);
+    buf_fini(&pieces);
+}
+
 static const struct subject {
     read_fn *read;
     const char *seed;
@@ -370,6 +406,7 @@ static const struct subject {
      "{\"kind\":\"done\",\"model\":\"m\",\"source\":\"kernel\",\"t\":1}\n"},
     /* Those that hold bytes: put_seed makes them. */
     {read_launch, NULL},
+    {read_frames, NULL},
     {read_remote_launch, NULL},
     {read_images, NULL},
 };
@@ -405,6 +442,12 @@ static void put_images(struct buf *out) {
     close(fd);
 }
 
+static void put_frames(struct buf *out) {
+    static const char hello[] = "{\"op\":\"hello\",\"version\":2,\"uid\":0,\"boot_id\":\"x\","
+                                "\"host\":\"node7\",\"can\":[\"root\",\"pidfds\"]}";
+    frame_put(out, hello, sizeof(hello) - 1);
+}
+
 static void put_seed(int i, struct buf *out) {
     const struct remote_launch e = {"/", (const char *const[]){"run", NULL},
                                     (const char *const[]){"A=b", NULL}};
@@ -415,6 +458,8 @@ static void put_seed(int i, struct buf *out) {
         put_launch(out);
     else if (subjects[i].read == read_images)
         put_images(out);
+    else if (subjects[i].read == read_frames)
+        put_frames(out);
     else
         remote_launch_write(&e, out);
 }

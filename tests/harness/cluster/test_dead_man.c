@@ -2,7 +2,7 @@
 #include "harness/cluster/dead_man.h"
 
 #include "base/sys/clock.h"
-#include "harness/cluster/channel.h"
+#include "harness/carrier/channel.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

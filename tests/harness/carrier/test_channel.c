@@ -1,4 +1,4 @@
-#include "harness/cluster/channel.h"
+#include "harness/carrier/channel.h"
 
 #include <errno.h>
 #include <fcntl.h>

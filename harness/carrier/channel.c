@@ -1,4 +1,4 @@
-#include "harness/cluster/channel.h"
+#include "harness/carrier/channel.h"
 
 #include "base/sys/descriptors.h"
 #include "base/sys/file.h"

@@ -1,0 +1,40 @@
+/* hello: the first message of either end of a carrier: which version of the protocol it speaks, and
+ * of a helper where it is and what can be done there. Whoever hears another version refuses, before
+ * anything was done. */
+#pragma once
+
+#include "base/json.h"
+
+enum { HELLO_VERSION = 1 };
+
+/* What a helper may be able to do; the words are those of `can`. */
+#define HELLO_ABILITIES                                                                            \
+    X(DESCRIPTORS, "descriptors") /* it takes and gives open files: it is on the harness's host */ \
+    X(ADOPTION, "adoption")       /* what loses its parent comes to it: nobody escapes */          \
+    X(PIDFDS, "pidfds")           /* it strikes whom it means, never a number's next owner */      \
+    X(ROOT, "root")               /* it has all rights there */                                    \
+    X(SILENT_SOCKETS, "silent-sockets") /* a TCP connection can be made deaf (IP_MINTTL) */
+
+enum hello_ability {
+#define X(id, word) HELLO_CAN_##id,
+    HELLO_ABILITIES
+#undef X
+        HELLO_ABILITIES_N
+};
+extern const char *const hello_abilities[HELLO_ABILITIES_N + 1]; /* NULL-ended */
+
+struct hello {
+    int64_t version, uid;
+    char boot_id[40]; /* of the kernel there: who shares it shares clock and processes */
+    char host[65];
+    unsigned can; /* bits of enum hello_ability */
+};
+
+/* As the members of a message that has been begun. */
+void hello_put(struct json_writer *w, const struct hello *h);
+/* What is missing is 0 or "", words that nobody knows are left out. */
+void hello_take(const struct json *message, struct hello *ret);
+/* Of this process: all but what depends on how it is reached. Orphans come to it from then on. */
+void hello_here(struct hello *ret);
+/* 0, or -EPROTO with a sentence: it cannot be spoken with. who: "n1", as people know it. */
+int hello_check(const struct hello *h, const char *who, struct err *err);
