@@ -13,6 +13,7 @@
 #define VERBS(X)                                                                                   \
     X(ask)                                                                                         \
     X(cache)                                                                                       \
+    X(certify)                                                                                     \
     X(cgroups)                                                                                     \
     X(clean)                                                                                       \
     X(compare)                                                                                     \

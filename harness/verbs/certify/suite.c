@@ -1,0 +1,246 @@
+/* certify SUITE: from what was typed to the certificate. */
+#include "harness/verbs/certify/certifying.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
+#include "harness/play/library.h"
+#include "harness/play/suite.h"
+#include "harness/verbs/typed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* ---- options ---- */
+
+static int take_all(struct certification *c, const char *option,
+                    int (*take)(struct permit *p, const char *text, struct err *err)) {
+    const char **v = arguments_all(c->arguments, option);
+    struct err err = {0};
+    int r = 0;
+    for (size_t i = 0; v[i] && r == 0; i++)
+        r = take(&c->permit, v[i], &err);
+    free(v);
+    return r ? verb_usage_error(c->arguments->verb, "%s %s", option, err.msg) : 0;
+}
+
+static int take_class(struct certification *c) {
+    const char *word = arguments_value(c->arguments, "--allow");
+    for (int i = 0; word && i < REACHES_N; i++)
+        if (str_eq(word, fault_reach_names[i])) {
+            c->permit.most = (enum fault_reach)i;
+            return 0;
+        }
+    return word
+               ? verb_usage_error(c->arguments->verb, "--allow %s: write job, node or shared", word)
+               : 0;
+}
+
+static int take_permit(struct certification *c) {
+    const struct arguments *a = c->arguments;
+    int code = take_class(c);
+    code = code ? code : take_all(c, "--deny", permit_deny);
+    code = code ? code : take_all(c, "--deny-file", permit_deny_file);
+    code = code ? code : take_all(c, "--window", permit_window);
+    code = code ? code : arguments_number(a, "--max-concurrent-faults", 1, 1000, &c->permit.faults);
+    code = code ? code : arguments_duration(a, "--max-fault-time", &c->permit.fault_ns);
+    code = code ? code : arguments_duration(a, "--max-time", &c->permit.total_ns);
+    c->budget_ns = c->permit.total_ns;
+    return code;
+}
+
+static const char *whoever(struct arena *a) {
+    struct passwd *p = getpwuid(getuid());
+    struct utsname u;
+    uname(&u);
+    return arena_printf(a, "%s@%s", p ? p->pw_name : "?", u.nodename);
+}
+
+static int take_numbers(struct certification *c) {
+    const struct arguments *a = c->arguments;
+    int64_t seed = 1;
+    c->repeat = 1;
+    c->days = 90;
+    int code = arguments_number(a, "--repeat", 1, 1000, &c->repeat);
+    code = code ? code : arguments_number(a, "--valid", 1, 3660, &c->days);
+    code = code ? code : arguments_number(a, "--seed", 0, INT64_MAX, &seed);
+    c->seed = (uint64_t)seed;
+    c->selection.counted = true;
+    c->selection.has_seed = arguments_value(a, "--seed");
+    c->selection.seed_first = c->selection.seed_last = (uint64_t)seed;
+    return code;
+}
+
+/* No fault lasts longer than the cap, whatever ends it in the file. */
+static const char **with_caps(struct certification *c, const char **sets) {
+    if (!c->permit.fault_ns)
+        return sets;
+    const char *cap[] = {
+        arena_printf(&c->arena, "limits.fault=%lldms", (long long)(c->permit.fault_ns / 1000000)),
+        NULL};
+    return sets_join(&c->arena, (const char *const *)sets, cap);
+}
+
+static int take_sets(struct certification *c) {
+    const struct arguments *a = c->arguments;
+    const char **sets = arguments_sets(a, &c->arena);
+    for (const char **s = sets; *s; s++)
+        if (!strchr(*s, '='))
+            return verb_usage_error(a->verb, "--set %s: write KEY=VALUE", *s);
+    int code = a->rest ? typed_replace(&c->arena, a, sets, &sets) : 0;
+    if (code == 0)
+        c->selection.sets = (const char *const *)with_caps(c, sets);
+    return code;
+}
+
+static int take_options(struct certification *c) {
+    const struct arguments *a = c->arguments;
+    const char *out = arguments_value(a, "--out"), *who = arguments_value(a, "--operator");
+    c->out = out ? out : "certificates";
+    c->operator_ = who ? who : whoever(&c->arena);
+    c->key = arguments_value(a, "--key");
+    c->yes = arguments_value(a, "--yes");
+    c->plan_only = arguments_value(a, "--plan");
+    c->every_node = arguments_value(a, "--every-node");
+    c->selection.verb = a->verb;
+    c->files.trusted = true;
+    const char **tags = arguments_all(a, "--tag");
+    size_t n = 0;
+    while (tags[n])
+        n++;
+    const char **kept = arena_array(&c->arena, const char *, n + 1);
+    memcpy(kept, tags, n * sizeof(*kept));
+    free(tags);
+    c->selection.tags = (const char *const *)kept;
+    if (c->key && !file_exists(c->key))
+        return verb_usage_error(a->verb,
+                                "--key %s: there is no such file; ssh-keygen -t ed25519 -f "
+                                "FILE makes a key",
+                                c->key);
+    int code = arguments_headway(a, &c->wish);
+    code = code ? code : take_numbers(c);
+    code = code ? code : take_permit(c);
+    return code ? code : take_sets(c);
+}
+
+/* "quick" is certify-quick, that came with the program, unless there is a file of this name. */
+static int find_suite(struct certification *c) {
+    const struct arguments *a = c->arguments;
+    char name[128];
+    if (a->files_n != 1)
+        return verb_usage_error(a->verb, "name one suite: quick, or the file or folder of one");
+    const char *own = library_find(&c->arena, arena_printf(&c->arena, "certify-%s", a->files[0]));
+    c->path = !file_exists(a->files[0]) && own ? own : a->files[0];
+    str_copy(name, sizeof(name), str_base(c->path));
+    if (str_ends(name, ".yaml"))
+        name[strlen(name) - strlen(".yaml")] = '\0';
+    c->suite = arena_strdup(&c->arena, name);
+    return files_add(&c->files, a->verb, c->path);
+}
+
+/* ---- one at a time on a host ---- */
+
+/* Where every user may make files, and nobody take away another's. */
+static const char *lock_path(void) {
+    const char *other = getenv("RANKQUAKE_LOCK");
+    return other && *other ? other : "/run/lock/rankquake-certify.lock";
+}
+
+static int take_lock(const struct certification *c, int *ret) {
+    char who[256] = "";
+    const char *path = lock_path();
+    int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        fprintf(stderr,
+                "rankquake certify: the lock of this host, %s: %s; RANKQUAKE_LOCK names another "
+                "file, which all who certify here must agree on\n",
+                path, strerror(errno));
+        return EXIT_BROKEN;
+    }
+    fchmod(fd, 0666); /* only its owner can, and need */
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        ssize_t n = pread(fd, who, sizeof(who) - 1, 0);
+        who[n > 0 ? n : 0] = '\0';
+        fprintf(stderr, "rankquake certify: this host is being certified by %s; nothing was done\n",
+                *who ? who : "somebody else");
+        close(fd);
+        return EXIT_SKIPPED;
+    }
+    int n = snprintf(who, sizeof(who), "%s (process %d)", c->operator_, (int)getpid());
+    if (ftruncate(fd, 0) == 0 && pwrite(fd, who, (size_t)n, 0) != n)
+        who[0] = '\0'; /* nobody is told who it is, and it is locked all the same */
+    *ret = fd;
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+static int begin(struct certification *c) {
+    struct err err = {0};
+    int r = suite_make_dir(c->out, c->suite, c->seed, &c->dir, &err);
+    r = r < 0 ? r : acts_open(&c->acts, &c->dir, &err);
+    if (r < 0)
+        return verb_broken(c->arguments->verb, &err);
+    BUF_FINI struct buf line = {0};
+    struct json_writer w = {.out = &line};
+    acts_begin(&c->acts, &w, "accepted");
+    json_put_string(&w, "operator", c->operator_);
+    json_put_string(&w, "how", c->yes ? "--yes" : "typed at a terminal");
+    permit_put(&c->permit, &w, "permitted");
+    acts_end(&c->acts, &w);
+    return 0;
+}
+
+static int certify_locked(struct certification *c) {
+    int code = begin(c);
+    code = code ? code : certify_run_all(c);
+    return code ? code : certify_issue(c);
+}
+
+static int certify(struct certification *c) {
+    int lock = -1;
+    int code = take_options(c);
+    code = code ? code : find_suite(c);
+    code = code ? code : certify_choose(c);
+    if (code)
+        return code;
+    certify_print_plan(c, stdout);
+    if (c->plan_only)
+        return EXIT_PASS;
+    code = certify_accept(c);
+    code = code ? code : take_lock(c, &lock);
+    code = code ? code : certify_locked(c);
+    file_close(&lock);
+    return code;
+}
+
+int certify_suite(const struct arguments *a) {
+    struct certification *c = mem_new(struct certification);
+    c->arguments = a;
+    c->dir = FOLDER_NONE;
+    c->acts.fd = -1;
+    int code = certify(c);
+    acts_close(&c->acts);
+    folder_close(&c->dir);
+    selection_fini(&c->selection);
+    files_fini(&c->files);
+    permit_fini(&c->permit);
+    buf_fini(&c->scenarios);
+    buf_fini(&c->preflight);
+    free(c->points);
+    free(c->left);
+    arena_fini(&c->arena);
+    free(c);
+    return code;
+}

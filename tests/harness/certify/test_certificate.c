@@ -1,0 +1,127 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "harness/certify/certificate.h"
+#include "harness/certify/difference.h"
+
+#include <string.h>
+
+static struct arena arena;
+
+static int tear_down(void **state) {
+    (void)state;
+    arena_fini(&arena);
+    return 0;
+}
+
+static const struct json *parse(const char *text) {
+    return json_parse(&arena, text, strlen(text), NULL);
+}
+
+/* ---- what follows from runs ---- */
+
+#define RUN(code, node, us)                                                                        \
+    "{\"exit_code\":" #code ",\"faults\":[{\"nodes\":[\"" node "\"],\"recover_us\":" #us "}]}"
+
+static const struct json *nodes_of(const char *scenarios) {
+    BUF_FINI struct buf text = {0};
+    struct json_writer w = {.out = &text};
+    json_object(&w, NULL);
+    certificate_put_nodes(parse(scenarios), &w, "nodes");
+    json_end_object(&w);
+    return json_get(parse(buf_str(&text)), "nodes");
+}
+
+static const struct json *node(const struct json *nodes, const char *name) {
+    json_each(n, nodes) if (strcmp(json_get_string(n, "name", ""), name) == 0) return n;
+    return NULL;
+}
+
+static void test_runs_of_a_victim_are_counted_and_the_median_taken(void **state) {
+    (void)state;
+    const struct json *nodes = nodes_of(
+        "[" RUN(0, "n1", 100) "," RUN(1, "n1", 300) "," RUN(0, "n1", 900) "," RUN(0, "n0", -1) "]");
+    assert_int_equal(json_get_i64(node(nodes, "n1"), "runs", 0), 3);
+    assert_int_equal(json_get_i64(node(nodes, "n1"), "passed", 0), 2);
+    assert_int_equal(json_get_i64(node(nodes, "n1"), "recover_us", 0), 300);
+    assert_int_equal(json_get_i64(node(nodes, "n0"), "recover_us", 0), -1);
+}
+
+static void test_a_node_that_is_slower_than_its_peers_is_named(void **state) {
+    (void)state;
+    const struct json *nodes = nodes_of("[" RUN(0, "n0", 1000000) "," RUN(0, "n1", 1010000) "," RUN(
+        0, "n2", 6000000) "," RUN(0, "n3", 990000) "]");
+    assert_true(json_get_bool(node(nodes, "n2"), "outlier", false));
+    assert_false(json_get_bool(node(nodes, "n0"), "outlier", true));
+    assert_false(json_get_bool(node(nodes, "n3"), "outlier", true));
+}
+
+static void test_a_few_milliseconds_make_no_outlier(void **state) {
+    (void)state;
+    const struct json *nodes =
+        nodes_of("[" RUN(0, "n0", 1000) "," RUN(0, "n1", 1000) "," RUN(0, "n2", 150000) "]");
+    assert_false(json_get_bool(node(nodes, "n2"), "outlier", true));
+}
+
+static void test_one_run_that_failed_fails_all(void **state) {
+    (void)state;
+    assert_int_equal(certificate_result(parse("[{\"exit_code\":0},{\"exit_code\":0}]")), 0);
+    assert_int_equal(certificate_result(parse("[{\"exit_code\":0},{\"exit_code\":1}]")), 1);
+    assert_int_equal(certificate_result(parse("[{\"exit_code\":2},{\"exit_code\":0}]")), 2);
+    assert_int_equal(certificate_result(parse("[{}]")), 3); /* what is not said is broken */
+    assert_int_equal(certificate_result(parse("[]")), 4);
+}
+
+/* ---- differences ---- */
+
+static void add_line(void *arg, const struct difference *d) {
+    struct buf *out = arg;
+    buf_printf(out, "%s: ", d->path);
+    difference_put_value(d->was, out);
+    buf_puts(out, " -> ");
+    difference_put_value(d->is, out);
+    buf_puts(out, "; ");
+}
+
+static void assert_differ(const char *was, const char *is, const char *lines) {
+    static const char *const left_out[] = {"seen", NULL};
+    BUF_FINI struct buf out = {0};
+    difference_each(parse(was), parse(is), left_out, add_line, &out);
+    assert_string_equal(buf_str(&out), lines);
+}
+
+static void test_differences_are_named_by_their_path(void **state) {
+    (void)state;
+    assert_differ("{\"a\":{\"b\":1,\"c\":\"x\"},\"seen\":1}",
+                  "{\"a\":{\"b\":2,\"c\":\"x\"},\"seen\":2}", "a.b: 1 -> 2; ");
+    assert_differ("{\"a\":true}", "{\"b\":[1,2]}", "a: yes -> nothing; b: nothing -> 2 elements; ");
+    assert_differ("[1,2,3]", "[1,4]", "[1]: 2 -> 4; [2]: 3 -> nothing; ");
+    assert_differ("{\"a\":1}", "{\"a\":\"1\"}", "a: 1 -> 1; ");
+}
+
+static void test_elements_with_names_are_matched_by_them(void **state) {
+    (void)state;
+    assert_differ("[{\"name\":\"p\",\"v\":1},{\"name\":\"q\",\"v\":2}]",
+                  "[{\"name\":\"q\",\"v\":3},{\"name\":\"p\",\"v\":1},{\"name\":\"r\"}]",
+                  "q.v: 2 -> 3; r: nothing -> 1 members; ");
+    assert_differ("[{\"name\":\"p\",\"v\":1},{\"name\":\"p\",\"v\":2}]",
+                  "[{\"name\":\"p\",\"v\":1},{\"name\":\"p\",\"v\":5}]", "p[1].v: 2 -> 5; ");
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_runs_of_a_victim_are_counted_and_the_median_taken,
+                                  tear_down),
+        cmocka_unit_test_teardown(test_a_node_that_is_slower_than_its_peers_is_named, tear_down),
+        cmocka_unit_test_teardown(test_a_few_milliseconds_make_no_outlier, tear_down),
+        cmocka_unit_test_teardown(test_one_run_that_failed_fails_all, tear_down),
+        cmocka_unit_test_teardown(test_differences_are_named_by_their_path, tear_down),
+        cmocka_unit_test_teardown(test_elements_with_names_are_matched_by_them, tear_down),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
