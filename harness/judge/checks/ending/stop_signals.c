@@ -155,6 +155,13 @@ static bool reaches_beyond_workers(const struct incident *in) {
     return in->targets_n == 0;
 }
 
+/* By the kernel where a signal ended it; of any other end we may hear late. */
+static int64_t failed_by_ns(const struct stops *s, const struct worker *w, int64_t at_ns) {
+    if (w->exit_signal && was_sent(s, w->pid, w->exit_signal, w->start_ns, at_ns))
+        return at_ns;
+    return w->exit_ns - lag_ns(s, at_ns, w->exit_ns);
+}
+
 /* Nothing but a worker's failure was wrong by then, which nobody had asked for: then its launcher's
  * short time holds, and nothing else is a reason to end anybody. */
 static bool only_failed(const struct stops *s, const struct stop *stop, int64_t to_ns) {
@@ -164,8 +171,7 @@ static bool only_failed(const struct stops *s, const struct stop *stop, int64_t 
     size_t at = 0;
     if (!failed || failed == stop->worker || stop_of(s, failed).asked)
         return false;
-    int64_t asked_ns = stop->asked->t_ns; /* by the kernel; of the end we may hear late */
-    if (failed->exit_ns > asked_ns + lag_ns(s, asked_ns, failed->exit_ns))
+    if (failed_by_ns(s, failed, stop->asked->t_ns) > stop->asked->t_ns)
         return false;
     for (size_t i = 0; i < is->n; i++)
         if (is->v[i]->fired && is->v[i]->fired_ns <= to_ns && reaches_beyond_workers(is->v[i]))
