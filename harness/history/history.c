@@ -97,9 +97,13 @@ bool history_is_cut(const struct history *h) {
     return h->torn || h->too_long || !history_newest(h, SOURCE_HARNESS, "job-end");
 }
 
+/* There is one, and it is the first: it is asked for each worker that failed. */
 bool history_is_simulated(const struct history *h) {
-    const struct record *run = history_newest(h, SOURCE_HARNESS, "run");
-    return run && str_eq(record_text(run, "kernel"), "simulated");
+    history_each(r, h) {
+        if (r->source == SOURCE_HARNESS && record_is(r, "run"))
+            return str_eq(record_text(r, "kernel"), "simulated");
+    }
+    return false;
 }
 
 /* The array doubles inside the arena: what is given up is never more than what is kept. */

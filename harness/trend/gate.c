@@ -15,6 +15,12 @@ static const double FOLLOWS_MAX = 1.5;
 /* A job with more processes than processors shows a neighbour more than the calibration does, which
  * has none: 1.4 times as much was seen. */
 static const double FOLLOWS_WORST = 2;
+/* Of two runs that follow one another one may have found the machine faster than the other. As jobs
+ * of this project were seen to follow the calibration (0.1 to 0.5), where the base is too small to
+ * tell. */
+static const double FOLLOWS_TYPICAL = 0.3;
+/* Standard errors: what is exceeded by chance in one of twenty cases, and of a hundred. */
+static const double ONE_OF_20 = 1.645, ONE_OF_100 = 2.326;
 /* So few blocks say nothing of how they are spread. */
 enum { BLOCKS_LEAST = 3, FOLLOWS_LEAST = 20 };
 /* So many blocks of runs of the base are enough to compare with. */
@@ -89,53 +95,7 @@ static void take(struct gate_comparison *c) {
     }
 }
 
-/* ---- made alternately ---- */
-
-/* Neighbours in time of which one is of each kind, each run in one pair at most. */
-static size_t pair_up(const struct gate_comparison *c, double *difference) {
-    size_t n = 0;
-    for (size_t i = 0; i + 1 < c->n; i++) {
-        const struct gate_run *a = &c->v[i], *b = &c->v[i + 1];
-        if (a->mine == b->mine)
-            continue;
-        double d = log(a->ms) - log(b->ms);
-        difference[n++] = a->mine ? d : -d;
-        i++;
-    }
-    return n;
-}
-
-/* The median of the means of all two of them, and of each with itself. */
-static double middle_of_pairs(const double *d, size_t n) {
-    double *means = mem_array(double, n *(n + 1) / 2 + 1);
-    size_t k = 0;
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j <= i; j++)
-            means[k++] = (d[i] + d[j]) / 2;
-    double middle = rank_test_median(means, k);
-    free(means);
-    return middle;
-}
-
-/* False: they were not, or too seldom. */
-static bool compare_pairs(struct gate_finding *f, const struct gate_comparison *c) {
-    double *d = mem_array(double, c->n + 1);
-    size_t n = pair_up(c, d);
-    /* At the border between two series there is a pair, too. */
-    bool enough = n >= c->o->runs && 2 * n >= f->n;
-    if (enough) {
-        struct rank_test t = rank_test_pairs(d, n);
-        f->paired = true;
-        f->alike = n;
-        f->p = t.p;
-        f->superiority = t.superiority;
-        f->ratio = exp(middle_of_pairs(d, n));
-    }
-    free(d);
-    return enough;
-}
-
-/* ---- one after the other ---- */
+/* ---- what a time shows of the machine ---- */
 
 /* The median of the slopes between all two runs of the base (Theil and Sen). */
 static double how_it_follows(const struct gate_sample *s) {
@@ -151,6 +111,67 @@ static double how_it_follows(const struct gate_sample *s) {
     free(slopes);
     return fmin(fmax(slope, 0), FOLLOWS_MAX);
 }
+
+/* ---- made alternately ---- */
+
+/* Differences between neighbours in time, of which one is of each kind, each run in one pair at
+ * most. */
+struct gate_pairs {
+    double *v, *calibration;
+    size_t n;
+};
+
+static struct gate_pairs pair_up(const struct gate_comparison *c) {
+    struct gate_pairs p = {mem_array(double, c->n + 1), mem_array(double, c->n + 1), 0};
+    for (size_t i = 0; i + 1 < c->n; i++) {
+        const struct gate_run *mine = &c->v[i], *base = &c->v[i + 1];
+        if (mine->mine == base->mine)
+            continue;
+        if (base->mine) {
+            mine = base;
+            base = &c->v[i];
+        }
+        bool measured = mine->calibration_ms > 0 && base->calibration_ms > 0;
+        p.calibration[p.n] = measured ? log(mine->calibration_ms / base->calibration_ms) : 0;
+        p.v[p.n++] = log(mine->ms / base->ms);
+        i++;
+    }
+    return p;
+}
+
+static void test_pairs(struct gate_finding *f, const struct gate_pairs *p) {
+    struct rank_test t = rank_test_pairs(p->v, p->n);
+    f->p = fmax(f->p, t.p);
+    f->superiority = fmin(f->superiority, t.superiority);
+    f->ratio = fmin(f->ratio, exp(rank_test_middle(p->v, p->n)));
+    f->most = fmax(f->most, exp(rank_test_middle_most(p->v, p->n, ONE_OF_20)));
+}
+
+/* False: they were not, or too seldom. As they are, and with the machine taken out of each pair: an
+ * answer that holds for one of them alone is about the machine, so the weaker one counts, of either
+ * kind. */
+static bool compare_pairs(struct gate_finding *f, const struct gate_comparison *c) {
+    struct gate_pairs p = pair_up(c);
+    /* At the border between two series there is a pair, too. */
+    bool enough = p.n >= c->o->runs && 2 * p.n >= f->n;
+    if (enough) {
+        f->paired = true;
+        f->alike = p.n;
+        f->p = f->most = 0;
+        f->ratio = INFINITY;
+        f->superiority = 1;
+        test_pairs(f, &p);
+        f->follows = c->base.n >= FOLLOWS_LEAST ? how_it_follows(&c->base) : FOLLOWS_TYPICAL;
+        for (size_t i = 0; i < p.n; i++)
+            p.v[i] -= f->follows * p.calibration[i];
+        test_pairs(f, &p);
+    }
+    free(p.v);
+    free(p.calibration);
+    return enough;
+}
+
+/* ---- one after the other ---- */
 
 /* Between which calibrations the middle half of them was made, and their median. */
 static double middle_half(const struct gate_sample *s, double *ret_low, double *ret_high) {
@@ -189,8 +210,12 @@ static void measure_drift(struct gate_finding *f, const struct gate_comparison *
     }
     double mean = sum / (double)n;
     double variance = fmax(squares - (double)n * mean * mean, 0) / (double)(n - 1);
-    double spread = student_quantile(0.01, (double)(n - 1)) * sqrt(variance * (1 + 1 / (double)n));
+    double one = sqrt(variance * (1 + 1 / (double)n)), freedom = (double)(n - 1);
+    double spread = student_quantile(0.01, freedom) * one;
     f->drift = exp(fmax(spread, most - least) + (FOLLOWS_WORST - f->follows) * slower);
+    /* A drift the other way would hide what is slower. */
+    double hidden = fmax(student_quantile(0.05, freedom) * one, most - least);
+    f->most = fmax(f->most, f->ratio * exp(hidden));
 }
 
 /* A run of the base, and how far its calibration lies outside of the middle half of those judged. */
@@ -250,6 +275,7 @@ static void compare_series(struct gate_finding *f, struct gate_comparison *c) {
         f->p = t.p;
         f->superiority = t.superiority;
         f->ratio = exp(rank_test_shift(c->mine.v, c->mine.n, alike.v, alike.n));
+        f->most = exp(rank_test_shift_most(c->mine.v, c->mine.n, alike.v, alike.n, ONE_OF_20));
         measure_drift(f, c, slower);
     }
     gate_sample_fini(&alike);
@@ -260,7 +286,7 @@ static void compare_series(struct gate_finding *f, struct gate_comparison *c) {
 void gate_compare(struct gate_finding *ret, struct gate_run *v, size_t n,
                   const struct gate_options *o) {
     struct gate_comparison c = {.v = v, .n = n, .o = o};
-    struct gate_finding f = {.p = 1, .superiority = 0.5, .ratio = 1};
+    struct gate_finding f = {.p = 1, .superiority = 0.5, .ratio = 1, .most = INFINITY};
     if (n)
         qsort(v, n, sizeof(*v), by_time);
     take(&c);
@@ -287,9 +313,31 @@ static int by_p(const void *a, const void *b) {
     return (x->p > y->p) - (x->p < y->p);
 }
 
-static enum gate_answer answer_of(const struct gate_finding *f, const struct gate_options *o) {
-    if (f->ratio < 1 + o->slower)
+static double must_be_caught(const struct gate_options *o) {
+    return 1 + 2 * o->slower;
+}
+
+/* So many more runs that either a slowdown that must be caught is found or there is none: the limits
+ * of 95 % above and of 99 % below then lie closer together than that. They come nearer with the root
+ * of the number of runs. */
+static size_t how_many_more(const struct gate_finding *f, const struct gate_options *o) {
+    double up = log(f->most / f->ratio), apart = up * (1 + ONE_OF_100 / ONE_OF_20);
+    double n = (double)(f->paired ? f->alike : f->n);
+    double more = ceil(n * (pow(apart / log(must_be_caught(o)), 2) - 1));
+    return !(more < GATE_MORE_MAX) ? GATE_MORE_MAX : more < 1 ? 1 : (size_t)more;
+}
+
+/* Of what chance alone would bring as well. */
+static enum gate_answer not_slower(struct gate_finding *f, const struct gate_options *o) {
+    if (f->most < must_be_caught(o))
         return GATE_SAME;
+    f->more = how_many_more(f, o);
+    return GATE_NOISE;
+}
+
+static enum gate_answer is_slower(struct gate_finding *f, const struct gate_options *o) {
+    if (f->ratio < 1 + o->slower)
+        return not_slower(f, o);
     if (!f->paired && (f->drift <= 0 || f->ratio < f->drift))
         return GATE_DRIFT;
     return GATE_SLOWER;
@@ -298,12 +346,15 @@ static enum gate_answer answer_of(const struct gate_finding *f, const struct gat
 void gate_settle(struct gate_finding *v, size_t n, const struct gate_options *o) {
     struct gate_finding **order = mem_array(struct gate_finding *, n + 1);
     size_t told = 0;
+    bool sure = true; /* the first that is not by chance ends them */
     for (size_t i = 0; i < n; i++)
         if (!is_open(&v[i]))
             order[told++] = &v[i];
     qsort(order, told, sizeof(struct gate_finding *), by_p);
-    for (size_t i = 0; i < told && order[i]->p <= o->level / (double)(told - i); i++)
-        order[i]->answer = answer_of(order[i], o);
+    for (size_t i = 0; i < told; i++) {
+        sure = sure && order[i]->p <= o->level / (double)(told - i);
+        order[i]->answer = sure ? is_slower(order[i], o) : not_slower(order[i], o);
+    }
     free(order);
 }
 

@@ -13,7 +13,10 @@
  *     which nobody has changed anything between, and larger than what the worst job would show of a
  *     machine that was a little slower by then.
  *
- * What cannot be told so is open, and no alarm. Times are compared as ratios (by their logarithms).
+ * What cannot be told so is open: neither an alarm nor an all-clear. "No slower" is said when the
+ * upper limit of the difference (95 %) is below what must be caught, twice what is let pass; else
+ * the runs are too few for the noise of this machine, and how many more are wanted is told. Times
+ * are compared as ratios (by their logarithms).
  */
 #pragma once
 
@@ -22,8 +25,9 @@
 #include <stdint.h>
 
 enum {
-    GATE_RUNS = 10,      /* at least so many of each kind */
-    GATE_BASE_MAX = 100, /* of the base those that are nearest in time */
+    GATE_RUNS = 10,       /* at least so many of each kind */
+    GATE_BASE_MAX = 100,  /* of the base those that are nearest in time */
+    GATE_MORE_MAX = 1000, /* who would need more need not ask how many */
 };
 
 struct gate_run {
@@ -34,17 +38,18 @@ struct gate_run {
 };
 
 enum gate_answer {
-    GATE_SAME,    /* no slower, as far as so many runs can tell */
+    GATE_SAME,    /* no slower: by less than must be caught, at 95 % */
     GATE_SLOWER,  /* by chance alone hardly ever, and by more than is let pass */
     GATE_FEW,     /* open: there are too few runs */
     GATE_MACHINE, /* open: too few of the base found the machine as fast */
     GATE_DRIFT,   /* open: slower, but no more than the machine drifts, or nobody knows how much */
+    GATE_NOISE,   /* open: neither is sure; so many runs on a machine as noisy cannot tell */
 };
 
 struct gate_options {
     size_t runs;   /* GATE_RUNS */
     double level;  /* 0.01: of false alarms among all findings that are settled together */
-    double slower; /* 0.1: what is slower by less is let pass */
+    double slower; /* 0.1: what is slower by less is let pass; by twice as much must be caught */
 };
 
 struct gate_finding {
@@ -53,6 +58,8 @@ struct gate_finding {
     size_t n, base_n, alike; /* runs; of the base; of these on a machine as fast, or pairs */
     double median_ms, base_ms;
     double ratio;       /* 1.2: slower by 20 %, after the machine is allowed for */
+    double most;        /* the ratio that it may be slower by, at 95 %; INFINITY: nobody knows */
+    size_t more;        /* where it is noise: so many more runs of each would do, about */
     double p;           /* of the rank test */
     double superiority; /* rank_test.h */
     double machine;     /* calibration of v over that of all of the base; 0: not measured */
@@ -61,7 +68,8 @@ struct gate_finding {
     size_t blocks;      /* of the base, from which that is known */
 };
 
-/* Fills all but the answer, which is one of FEW and MACHINE, or stays for gate_settle (SAME). Puts
+/* Fills all but `more` and the answer, which is one of FEW and MACHINE, or stays for gate_settle
+ * (SAME). Puts
  * v in order of time. */
 void gate_compare(struct gate_finding *ret, struct gate_run *v, size_t n,
                   const struct gate_options *o);

@@ -156,14 +156,62 @@ double rank_test_median_of(const double *v, size_t n) {
     return median;
 }
 
-double rank_test_shift(const double *v, size_t n, const double *base, size_t base_n) {
+static double *differences(const double *v, size_t n, const double *base, size_t base_n) {
     double *difference = mem_array(double, n *base_n + 1);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < base_n; k++)
             difference[i * base_n + k] = v[i] - base[k];
-    double shift = rank_test_median(difference, n * base_n);
-    free(difference);
+    return difference;
+}
+
+static double *means_of_two(const double *v, size_t n, size_t *ret_n) {
+    double *means = mem_array(double, n *(n + 1) / 2 + 1);
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j <= i; j++)
+            means[k++] = (v[i] + v[j]) / 2;
+    *ret_n = k;
+    return means;
+}
+
+/* Of n values that stand for a rank statistic with that variance, the one above which it is z
+ * standard errors high (Hollander and Wolfe). */
+static double upper_limit(double *v, size_t n, double variance, double z) {
+    double from_above = floor((double)n / 2 - z * sqrt(variance));
+    if (from_above < 1)
+        return INFINITY;
+    qsort(v, n, sizeof(*v), by_size);
+    return v[n - (size_t)from_above];
+}
+
+double rank_test_shift(const double *v, size_t n, const double *base, size_t base_n) {
+    double *d = differences(v, n, base, base_n), shift = rank_test_median(d, n * base_n);
+    free(d);
     return shift;
+}
+
+double rank_test_shift_most(const double *v, size_t n, const double *base, size_t base_n,
+                            double z) {
+    double *d = differences(v, n, base, base_n), pairs = (double)n * (double)base_n;
+    double most = upper_limit(d, n * base_n, pairs * (double)(n + base_n + 1) / 12, z);
+    free(d);
+    return most;
+}
+
+double rank_test_middle(const double *difference, size_t n) {
+    size_t means_n;
+    double *means = means_of_two(difference, n, &means_n),
+           middle = rank_test_median(means, means_n);
+    free(means);
+    return middle;
+}
+
+double rank_test_middle_most(const double *difference, size_t n, double z) {
+    size_t means_n;
+    double *means = means_of_two(difference, n, &means_n), t = (double)n;
+    double most = upper_limit(means, means_n, t * (t + 1) * (2 * t + 1) / 24, z);
+    free(means);
+    return most;
 }
 
 const char *rank_test_size(double superiority) {

@@ -29,6 +29,15 @@ struct rank_test rank_test_pairs(const double *difference, size_t n);
  * a sample is empty. */
 double rank_test_shift(const double *v, size_t n, const double *base, size_t base_n);
 
+/* By how much v lies above base at most: the upper limit of rank_test_shift, which is exceeded z
+ * standard errors high (1.645: in one of twenty cases). By the normal approximation of the ranks.
+ * INFINITY: so few runs have no limit. */
+double rank_test_shift_most(const double *v, size_t n, const double *base, size_t base_n, double z);
+/* The middle of differences of pairs, the median of the means of all two of them and of each with
+ * itself (0 of none), and its upper limit, as above. */
+double rank_test_middle(const double *difference, size_t n);
+double rank_test_middle_most(const double *difference, size_t n, double z);
+
 /* The median; 0 of none. The values are put in order. */
 double rank_test_median(double *v, size_t n);
 double rank_test_median_of(const double *v, size_t n); /* the same; they stay as they are */

@@ -41,21 +41,41 @@ static bool came(int64_t ns, int64_t by_ns) {
     return ns > 0 && ns <= by_ns;
 }
 
-/* A worker has begun a save by then that it has not committed; one that has ended saves no more. */
-static bool is_saving(const struct history *h, const struct round *r, int64_t t_ns) {
-    for (size_t i = 0; i < r->n; i++) {
-        bool saving = false;
-        history_each(x, h) {
-            if (x->t_ns > t_ns)
-                break;
-            if (x->source != SOURCE_JOB || x->pid != r->workers[i]->pid)
-                continue;
-            saving |= record_is(x, "checkpoint-begin") || record_is(x, "checkpoint-write");
-            saving &= !record_is(x, "checkpoint-commit");
-        }
-        if (saving)
+/* How many records had been made by then. Their times rise, but for those of ends, which are told
+ * a little later. */
+static size_t made_by(const struct history *h, int64_t t_ns) {
+    size_t low = 0, high = h->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (h->records[middle]->t_ns <= t_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* What it told last of a save, by then and in this round: that it is under way? */
+static bool worker_is_saving(const struct history *h, const struct round *r, const struct worker *w,
+                             size_t made) {
+    for (size_t i = made; i-- > 0 && h->records[i]->t_ns >= r->first_start_ns;) {
+        const struct record *x = h->records[i];
+        if (x->source != SOURCE_JOB || x->pid != w->pid)
+            continue;
+        if (record_is(x, "checkpoint-commit"))
+            return false;
+        if (record_is(x, "checkpoint-begin") || record_is(x, "checkpoint-write"))
             return true;
     }
+    return false;
+}
+
+/* A worker has begun a save by then that it has not committed; one that has ended saves no more. */
+static bool is_saving(const struct history *h, const struct round *r, int64_t t_ns) {
+    size_t made = made_by(h, t_ns);
+    for (size_t i = 0; i < r->n; i++)
+        if (worker_is_saving(h, r, r->workers[i], made))
+            return true;
     return false;
 }
 

@@ -99,6 +99,11 @@ expect 2 'at least 10 of each are wanted' "$rq" history gate --file "$dir/few.js
 { entries old main 1000 50 1 0; entries bad change 2000 7 1 0; entries bad change 2010 3 1 1; } >"$dir/flaky.jsonl"
 expect 1 'fails more often' "$rq" history gate --file "$dir/flaky.jsonl" --runs 5
 
+# Two kinds of times that come and go, twice as long or not: neither slower nor cleared, and it says how many more runs would tell.
+{ entries old main 1000 40 1 0; entries noisy change 2000 5 1 0; entries noisy change 2005 5 1.9 0; } >"$dir/noisy.jsonl"
+expect 2 'this machine is too noisy for so few runs; about ' "$rq" history gate --file "$dir/noisy.jsonl" --measure kill/recover
+grep -q 'about [1-9][0-9]* more of each are wanted, or run both alternately$' "$dir/said" || fail 'the gate does not say how many more runs it needs'
+
 # ---- the page, with the first bad commit
 { for i in 1 2 3 4 5; do entries "good$i" main ${i}000 10 1 0; done; for i in 6 7 8; do entries "late$i" main ${i}000 10 1.3 0; done; } >"$dir/page.jsonl"
 expect 0 'first bad commit' "$rq" history show --file "$dir/page.jsonl" --page "$dir/page.html"

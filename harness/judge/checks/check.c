@@ -231,6 +231,20 @@ struct agent_end *check_agents(const struct trial *t, size_t *ret_n) {
     return ret;
 }
 
+struct agent_moves check_agent_moves(const struct trial *t) {
+    struct agent_moves m = {0};
+    history_each(r, t->history) m.n +=
+        r->source == SOURCE_KERNEL && (record_is(r, "agent-start") || record_is(r, "agent-exit"));
+    m.v = arena_array(t->arena, struct agent_move, m.n + 1);
+    m.n = 0;
+    history_each(r, t->history) {
+        bool came = record_is(r, "agent-start");
+        if (r->source == SOURCE_KERNEL && (came || record_is(r, "agent-exit")))
+            m.v[m.n++] = (struct agent_move){r->t_ns, came};
+    }
+    return m;
+}
+
 /* ---- what torchrun does not promise ---- */
 
 bool check_names_node(const struct incident *i, const char *node) {

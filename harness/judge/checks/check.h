@@ -100,6 +100,17 @@ struct agent_end {
  * for spare SOURCES(PROBE). */
 struct agent_end *check_agents(const struct trial *t, size_t *ret_n);
 
+/* When agents began and ended, of all nodes: for checks that ask it again and again. Needs
+ * SOURCES(KERNEL). */
+struct agent_moves {
+    struct agent_move {
+        int64_t t_ns;
+        bool came;
+    } * v;
+    size_t n;
+};
+struct agent_moves check_agent_moves(const struct trial *t);
+
 /* The fault was aimed at this node, its agent or the store, which all nodes need; not at a worker.
  */
 bool check_names_node(const struct incident *i, const char *node);

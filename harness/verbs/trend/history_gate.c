@@ -9,6 +9,7 @@
 #include "harness/trend/series.h"
 #include "harness/verbs/trend/wanted.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 struct gate_request {
@@ -84,6 +85,21 @@ static void compare_all(struct gate_request *q) {
     gate_settle(q->findings, q->n, &q->options);
 }
 
+static void print_noise(const struct gate_finding *f) {
+    BUF_FINI struct buf most = {0};
+    if (isfinite(f->most))
+        buf_printf(&most, "%.0f %%", 100 * (f->most - 1));
+    else
+        buf_puts(&most, "nobody knows how much");
+    printf("open: it may be slower by %s, this machine is too noisy for so few runs; ",
+           buf_str(&most));
+    if (f->more == GATE_MORE_MAX)
+        printf("even %d more would not do, take a quieter one", GATE_MORE_MAX);
+    else
+        printf("about %zu more of each are wanted%s", f->more,
+               f->paired ? "" : ", or run both alternately");
+}
+
 static void print_why(const struct gate_request *q, const struct gate_finding *f) {
     switch (f->answer) {
     case GATE_FEW:
@@ -103,6 +119,9 @@ static void print_why(const struct gate_request *q, const struct gate_finding *f
             printf("open: how much this machine drifts is known from 3 blocks of %zu runs on; run "
                    "both alternately",
                    q->options.runs);
+        break;
+    case GATE_NOISE:
+        print_noise(f);
         break;
     case GATE_SAME:
     case GATE_SLOWER:

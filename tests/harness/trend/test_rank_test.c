@@ -7,6 +7,8 @@
 
 #include "harness/trend/rank_test.h"
 
+#include "base/rand.h"
+
 #include <math.h>
 
 #define N(v) (sizeof(v) / sizeof(*(v)))
@@ -130,12 +132,39 @@ static void test_sizes_of_effects(void **state) {
     assert_near(rank_test_median(odd, 0), 0, 0);
 }
 
+/* The true difference lies above the limit in one of twenty draws, however many runs there are. */
+static void test_upper_limits_hold_in_19_of_20_draws(void **state) {
+    enum { DRAWS = 4000 };
+    static const size_t sizes[][2] = {{10, 10}, {10, 100}, {25, 40}};
+    struct rand r;
+    rand_init(&r, 11);
+    for (size_t k = 0; k < sizeof(sizes) / sizeof(*sizes); k++) {
+        size_t n = sizes[k][0], m = sizes[k][1], above = 0, above_pairs = 0;
+        for (int draw = 0; draw < DRAWS; draw++) {
+            double v[100], base[100], difference[100];
+            for (size_t i = 0; i < m; i++)
+                base[i] = -log(1 - rand_unit(&r)); /* lopsided, as times are */
+            for (size_t i = 0; i < n; i++) {
+                v[i] = 0.3 - log(1 - rand_unit(&r));
+                difference[i] = v[i] - base[i];
+            }
+            above += rank_test_shift_most(v, n, base, m, 1.645) < 0.3;
+            above_pairs += rank_test_middle_most(difference, n, 1.645) < 0.3;
+        }
+        assert_in_range(above, DRAWS * 35 / 1000, DRAWS * 65 / 1000);
+        assert_in_range(above_pairs, DRAWS * 35 / 1000, DRAWS * 65 / 1000);
+    }
+}
+
 static void test_of_nothing_nothing_follows(void **state) {
     static const double v[] = {1};
     assert_near(rank_test_two(v, 0, v, 1).p, 1, 0);
     assert_near(rank_test_two(v, 1, v, 0).p, 1, 0);
     assert_near(rank_test_pairs(v, 0).p, 1, 0);
     assert_near(rank_test_shift(v, 0, v, 1), 0, 0);
+    assert_near(rank_test_middle(v, 0), 0, 0);
+    assert_true(isinf(rank_test_shift_most(v, 1, v, 1, 1.645)));
+    assert_true(isinf(rank_test_middle_most(v, 1, 1.645)));
 }
 
 int main(void) {
@@ -146,6 +175,7 @@ int main(void) {
         cmocka_unit_test(test_the_normal_approximation_meets_the_exact_one),
         cmocka_unit_test(test_signed_ranks_are_those_of_the_tables),
         cmocka_unit_test(test_sizes_of_effects),
+        cmocka_unit_test(test_upper_limits_hold_in_19_of_20_draws),
         cmocka_unit_test(test_of_nothing_nothing_follows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

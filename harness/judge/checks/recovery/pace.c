@@ -69,7 +69,8 @@ static bool disturbs(const struct incident *in) {
     return beyond;
 }
 
-static bool is_comparable(const struct trial *t, const struct incident *i) {
+static bool is_comparable(const struct trial *t, const struct incident *i,
+                          const struct agent_moves *agents) {
     int64_t end = i->t0_ns + i->recover_ns;
     if (!i->ended_round || !i->next || i->recover_ns < 0)
         return false;
@@ -78,11 +79,9 @@ static bool is_comparable(const struct trial *t, const struct incident *i) {
         if (in->fired && in->fired_ns <= end && disturbs(in))
             return false;
     }
-    history_each(r, t->history) {
-        bool moved = record_is(r, "agent-exit") || record_is(r, "agent-start");
-        if (r->source == SOURCE_KERNEL && moved && r->t_ns >= i->t0_ns && r->t_ns <= end)
+    for (size_t k = 0; k < agents->n; k++)
+        if (agents->v[k].t_ns >= i->t0_ns && agents->v[k].t_ns <= end)
             return false;
-    }
     return i->next->world_size == t->rounds->v[0]->world_size;
 }
 
@@ -131,9 +130,10 @@ static bool judge(const struct trial *t, struct finding *f) {
     if (!first->complete)
         return finding_skip(f, "the first round never became complete");
     own_start(t, first, own);
+    struct agent_moves agents = check_agent_moves(t);
     for (size_t i = 0; i < t->incidents->n; i++) {
         int before = judged;
-        if (is_comparable(t, t->incidents->v[i]) &&
+        if (is_comparable(t, t->incidents->v[i], &agents) &&
             !judge_incident(t, f, t->incidents->v[i], own, &judged))
             return false;
         recoveries += judged > before;

@@ -22,17 +22,17 @@ static bool reaches_beyond_workers(const struct incident *in) {
 
 /* What else had happened by then, so that the launcher may be busy with it, or first find out by
  * silence that somebody is gone: a fault reached further than workers, or agents came and went. */
-static bool was_disturbed(const struct trial *t, const struct worker *failed, int64_t to_ns) {
+static bool was_disturbed(const struct trial *t, const struct agent_moves *agents,
+                          const struct worker *failed, int64_t to_ns) {
     for (size_t i = 0; i < t->incidents->n; i++) {
         const struct incident *in = t->incidents->v[i];
         if (in->fired && in->fired_ns <= to_ns && reaches_beyond_workers(in) &&
             (!in->recovered || in->recovered_ns >= failed->start_ns))
             return true;
     }
-    history_each(r, t->history) {
-        bool went = record_is(r, "agent-exit") && r->t_ns <= failed->exit_ns;
-        bool came = record_is(r, "agent-start") && r->t_ns <= to_ns;
-        if (r->source == SOURCE_KERNEL && (went || came) && r->t_ns >= failed->start_ns)
+    for (size_t i = 0; i < agents->n; i++) {
+        const struct agent_move *m = &agents->v[i];
+        if (m->t_ns >= failed->start_ns && m->t_ns <= (m->came ? to_ns : failed->exit_ns))
             return true;
     }
     return false;
@@ -45,11 +45,12 @@ static int64_t own_ns(const struct scenario *s, const struct worker *failed) {
 
 /* A launcher's own time for its workers, and where more is wrong than a worker's failure, or what
  * is promised is not known, the scenario's for an end. */
-static int64_t bound_ns(const struct trial *t, const struct worker *failed, int64_t to_ns) {
+static int64_t bound_ns(const struct trial *t, const struct agent_moves *agents,
+                        const struct worker *failed, int64_t to_ns) {
     int64_t own = own_ns(t->scenario, failed), set = t->scenario->limits.grace_ns;
     int64_t most = (set ? set : GRACE_NS) + (own < 0 ? GRACE_NS : own);
     if (own < 0 || own + TOLD_NS > most || history_is_simulated(t->history) ||
-        was_disturbed(t, failed, to_ns))
+        was_disturbed(t, agents, failed, to_ns))
         return most;
     return own + TOLD_NS;
 }
@@ -78,13 +79,14 @@ struct survivors_tally {
     int rounds;
     int64_t longest_ns;
     int64_t last_seen_ns; /* of the run */
+    struct agent_moves agents;
 };
 
 static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *failed,
                          const struct worker *w, struct survivors_tally *tally) {
     int64_t from = w->start_ns > failed->exit_ns ? w->start_ns : failed->exit_ns;
     int64_t until = w->exit_ns ? w->exit_ns : tally->last_seen_ns;
-    int64_t bound = bound_ns(t, failed, until);
+    int64_t bound = bound_ns(t, &tally->agents, failed, until);
     int64_t took = until > from ? until - from : 0;
     bool in_time = took <= bound;
     if (in_time && (!w->exit_ns || took <= tally->longest_ns))
@@ -130,7 +132,8 @@ static bool judge_round(const struct trial *t, struct finding *f, const struct r
 }
 
 static bool judge(const struct trial *t, struct finding *f) {
-    struct survivors_tally tally = {.last_seen_ns = last_seen_ns(t->history)};
+    struct survivors_tally tally = {.last_seen_ns = last_seen_ns(t->history),
+                                    .agents = check_agent_moves(t)};
     if (!check_sees_rounds(t, f))
         return false;
     for (size_t i = 0; i < t->rounds->n; i++)

@@ -5,17 +5,34 @@
 
 static const char broken[] = "Faults: every fault of the timeline happens and is felt.";
 
-/* NULL: it is not said. */
-static const struct record *not_fired(const struct trial *t, const char *id) {
+/* What of the timeline is said not to have fired: read once, for it is asked of each entry. */
+struct unfired {
+    const struct record **v;
+    size_t n;
+};
+
+static struct unfired find_unfired(const struct trial *t) {
+    struct unfired u = {0};
+    history_each(r, t->history) u.n += record_is(r, "fault-not-fired");
+    u.v = arena_array(t->arena, const struct record *, u.n + 1);
+    u.n = 0;
     history_each(r, t->history) {
-        if (record_is(r, "fault-not-fired") && str_eq(record_text(r, "id"), id))
-            return r;
+        if (record_is(r, "fault-not-fired"))
+            u.v[u.n++] = r;
     }
+    return u;
+}
+
+/* NULL: it is not said. */
+static const struct record *not_fired(const struct unfired *u, const char *id) {
+    for (size_t i = 0; i < u->n; i++)
+        if (str_eq(record_text(u->v[i], "id"), id))
+            return u->v[i];
     return NULL;
 }
 
-static const char *why_not(const struct trial *t, const char *id) {
-    const struct record *r = not_fired(t, id);
+static const char *why_not(const struct unfired *u, const char *id) {
+    const struct record *r = not_fired(u, id);
     return r ? record_text(r, "why") : "its moment did not come";
 }
 
@@ -299,9 +316,9 @@ static int times_wanted(const struct trial *t, const struct timeline_entry *a) {
     return rounds ? rounds : 1;
 }
 
-static bool came_whenever_it_had_to(const struct trial *t, struct finding *f,
+static bool came_whenever_it_had_to(const struct unfired *u, struct finding *f,
                                     const struct timeline_entry *a) {
-    const struct record *r = not_fired(t, a->id);
+    const struct record *r = not_fired(u, a->id);
     if (!r)
         return true;
     finding_prove(f, r->seq);
@@ -309,14 +326,15 @@ static bool came_whenever_it_had_to(const struct trial *t, struct finding *f,
                            record_text(r, "why"));
 }
 
-static bool judge_entry(const struct trial *t, struct finding *f, const struct timeline_entry *a) {
+static bool judge_entry(const struct trial *t, struct finding *f, const struct timeline_entry *a,
+                        const struct unfired *u) {
     int n = 0, wanted = times_wanted(t, a);
     const struct incident *first = NULL;
     if (!a->fault) {
         if (healed(t, a))
             return true;
         return finding_fail(f, broken, "the healing of the timeline happens", "%s did not heal: %s",
-                            a->id, why_not(t, a->id));
+                            a->id, why_not(u, a->id));
     }
     for (size_t i = 0; i < t->incidents->n; i++) {
         if (!str_eq(t->incidents->v[i]->id, a->id))
@@ -330,18 +348,19 @@ static bool judge_entry(const struct trial *t, struct finding *f, const struct t
         n++;
     }
     if (n >= wanted)
-        return came_whenever_it_had_to(t, f, a);
+        return came_whenever_it_had_to(u, f, a);
     const char *expected =
         finding_expected(f, "%s (%s) fires %d time%s%s", a->id, a->fault, wanted,
                          wanted == 1 ? "" : "s", a->times == TIMES_N ? "" : ", once in each round");
     return finding_fail(f, broken, expected, "it fired %d time%s: %s", n, n == 1 ? "" : "s",
-                        why_not(t, a->id));
+                        why_not(u, a->id));
 }
 
 static bool judge(const struct trial *t, struct finding *f) {
     size_t n = t->scenario->timeline_n;
+    struct unfired u = find_unfired(t);
     for (size_t i = 0; i < n; i++)
-        if (!judge_entry(t, f, &t->scenario->timeline[i]))
+        if (!judge_entry(t, f, &t->scenario->timeline[i], &u))
             return false;
     if (!n)
         return finding_pass(f, "the timeline is empty: nothing was to be injected");
