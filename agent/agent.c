@@ -9,6 +9,7 @@
 #include "agent/host_name.h"
 #include "agent/legacy/legacy.h"
 #include "agent/neighbours.h"
+#include "agent/outcome.h"
 #include "agent/options.h"
 #include "agent/root_cause.h"
 #include "agent/round_line.h"
@@ -187,6 +188,8 @@ static void do_exit(struct agent *a, const struct action *act) {
         root_cause_print(act->exit.failure, act->exit.round, act->exit.earlier);
         root_cause_hand_on(&a->cause, act->exit.failure, a->config.node, a->guard);
     }
+    if (act->exit.outcome)
+        outcome_tell(a->options->outcome_file, act->exit.code);
     event_log_print(a->events, act, clock_monotonic_ns());
     loop_stop(a->loop);
 }

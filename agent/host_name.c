@@ -45,6 +45,11 @@ static bool full_name(char ret[TCP_HOST_MAX]) {
     return named;
 }
 
+const char *host_name_full(struct arena *a) {
+    char name[TCP_HOST_MAX];
+    return full_name(name) ? arena_strdup(a, name) : NULL;
+}
+
 const char *host_name_find(const char *addr, struct arena *a) {
     struct tcp_endpoint name = {0}, number = {0};
     struct tcp_address found[LOOKUP_MAX];

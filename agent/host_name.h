@@ -12,6 +12,9 @@
  * block, as every look-up. */
 const char *host_name_find(const char *addr, struct arena *a);
 
+/* The full name alone; NULL: none. May block. */
+const char *host_name_full(struct arena *a);
+
 struct host_check;
 
 typedef void host_check_fn(void *arg, bool found);

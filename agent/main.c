@@ -3,6 +3,7 @@
 #include "agent/hosts/fleet.h"
 #include "agent/hosts/remote.h"
 #include "agent/options.h"
+#include "agent/outcome.h"
 #include "agent/status.h"
 #include "agent/store/etcd.h"
 #include "agent/store/serve.h"
@@ -130,6 +131,12 @@ static int run_on_hosts(const struct options *o) {
     return code < 0 ? fail(&err, 1) : code;
 }
 
+static int run_for_outcome(const struct options *o) {
+    struct err err = {0};
+    int code = outcome_run(o->outcome_dir, o->command, &err);
+    return code < 0 ? fail(&err, code == -EINVAL ? OPTIONS_USAGE : 1) : code;
+}
+
 /* Read by man and by shells, as it is. */
 static int print_page(const struct options *o) {
     BUF_FINI struct buf page = {0};
@@ -158,6 +165,8 @@ static int dispatch(const struct options *o) {
         return serve(o);
     case OPTIONS_STATUS:
         return status_run(o);
+    case OPTIONS_OUTCOME:
+        return run_for_outcome(o);
     case OPTIONS_HOSTS:
         return run_on_hosts(o);
     case OPTIONS_RUN:

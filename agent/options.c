@@ -20,7 +20,8 @@ const struct options_row options_rows[] = {
     {"standalone", 0, NULL, AT(standalone), ROW_JOB,
      "one node, its store in this process; of etcd and etcd-v3 an etcd beside it"},
     {"rdzv-backend", 0, "NAME", AT(rdzv_backend), ROW_RDZV,
-     "embedded or c10d (rankrun store), etcd-v3, etcd (with torchrun's agents), static"},
+     "embedded or c10d (rankrun store), etcd-v3, etcd (with torchrun's agents), static, slurm, "
+     "kubernetes"},
     {"rdzv-endpoint", 0, "HOST[:PORT]", AT(rdzv_endpoint), ROW_RDZV,
      "where the store is [port 29400, etcd 2379]; of etcd-v3 several, with commas"},
     {"rdzv-id", 0, "ID", AT(rdzv_id), ROW_RDZV, "the job's name in the store [none; alone: drawn]"},
@@ -105,6 +106,8 @@ const struct options_row options_rows[] = {
     {"allow-host", 0, "NAME,...", AT(allow_host), ROW_STORE,
      "names by which it is asked for without a token, besides its own and private ones"},
     {"format", 0, "text|json", AT(format), ROW_STATUS, "for people, or one JSON object [text]"},
+    {"dir", 0, "DIR", AT(dir), ROW_OUTCOME,
+     "where the hosts of the job can write, too [the current one]"},
     {"help", 'h', NULL, AT(help), ROW_ALL, "print this"},
     {"man", 0, NULL, AT(man), ROW_ALL, "print this as a manual page: rankrun --man | man -l -"},
     {"complete", 0, "bash|fish|zsh", AT(complete), ROW_ALL,
@@ -295,6 +298,7 @@ static int settle_job(struct options *ret, struct options_given *g, struct err *
         return err_say(err, -EINVAL,
                        "no program to run; rankrun [options] PROGRAM [arguments], see --help");
     ret->command = (const char *const *)(void *)g->rest;
+    ret->outcome_file = options_take_outcome_file(g);
     code = options_settle_compat(g, err);
     if (!code && (g->hosts || g->hostfile))
         code = options_settle_hosts(ret, g, err);
@@ -303,6 +307,8 @@ static int settle_job(struct options *ret, struct options_given *g, struct err *
                        g->ssh ? "ssh" : "everywhere");
     else if (!code)
         code = options_settle_here(g, err);
+    if (!code && ret->verb == OPTIONS_RUN)
+        code = options_settle_allocation(g, err);
     return code || ret->everywhere ? code : options_settle_job(ret, g, err);
 }
 
@@ -326,6 +332,7 @@ static const struct command {
 } commands[] = {
     {"store", OPTIONS_STORE, ROW_STORE, settle_store},
     {"status", OPTIONS_STATUS, ROW_STATUS, options_settle_status},
+    {"outcome", OPTIONS_OUTCOME, ROW_OUTCOME, options_settle_outcome},
     {NULL, OPTIONS_RUN, ROW_JOB, settle_job},
 };
 
@@ -340,7 +347,7 @@ static int parse(const struct command *c, struct options *ret, struct options_gi
         return settle_manual(ret, g, err);
     if (ret->verb != c->verb)
         return 0;
-    if (c->word && g->rest[0])
+    if (c->word && c->verb != OPTIONS_OUTCOME && g->rest[0])
         return err_say(err, -EINVAL, "rankrun %s takes no arguments, but was given %s", c->word,
                        g->rest[0]);
     int code = take_environment(g, c->rows, err);
@@ -356,6 +363,7 @@ int options_read(struct options *ret, int argc, char **argv, struct arena *a, st
     struct options_given *g = arena_new(a, struct options_given);
     const struct command *c = commands;
     g->arena = a;
+    g->place = -1;
     g->passed = arena_array(a, const char *, (size_t)argc + 1);
     while (c->word && !str_eq(argv[0] ? argv[1] : NULL, c->word))
         c++;

@@ -25,6 +25,7 @@ enum options_verb {
     OPTIONS_HOSTS,
     OPTIONS_STORE,
     OPTIONS_STATUS,
+    OPTIONS_OUTCOME,
     OPTIONS_HELP,
     OPTIONS_VERSION,
     OPTIONS_MANUAL, /* options_put_manual */
@@ -102,6 +103,8 @@ struct options {
     bool log_json;           /* --log-format */
     bool event_log;          /* --event-log-handler console */
     bool status_json;        /* OPTIONS_STATUS, with run_id and endpoints */
+    const char *outcome_dir; /* OPTIONS_OUTCOME, with command: where the agents can write too */
+    const char *outcome_file; /* of an agent that was started below one; NULL: none */
 
     /* Lines for stderr: options that are accepted but do nothing here, OMP_NUM_THREADS. */
     const char *const *notices;

@@ -28,6 +28,7 @@ struct options_given {
     const char *cert, *key, *client_ca;                /* the same */
     const char *memory, *connections, *allow_host;     /* the same */
     const char *format;                                /* of rankrun status */
+    const char *dir;                                   /* of rankrun outcome */
     const char *log_format;
     const char *help, *version, *man, *complete, *words;
 
@@ -37,6 +38,7 @@ struct options_given {
     } from_environment[SOURCES_MAX];
     int from_environment_n;
 
+    int place; /* of this host among those that a scheduler gave; -1: none did */
     bool legacy;         /* the backend is torchelastic's legacy etcd rendezvous */
     bool has_store;      /* the job's store has an address */
     bool lifeline;       /* one was asked for */
@@ -56,8 +58,9 @@ enum {
     ROW_STORE = 2,
     ROW_HERE = ROW_JOB | 4,
     ROW_STATUS = 8,
+    ROW_OUTCOME = 32,
     ROW_RDZV = ROW_JOB | ROW_STATUS,
-    ROW_SAYS = ROW_JOB | ROW_STORE | ROW_STATUS,
+    ROW_SAYS = ROW_JOB | ROW_STORE | ROW_STATUS | ROW_OUTCOME,
     ROW_ALL = ROW_SAYS | 16,
 };
 
@@ -84,6 +87,15 @@ int options_settle_job(struct options *ret, struct options_given *g, struct err 
 int options_settle_compat(struct options_given *g, struct err *err);
 /* --accelerators without hosts: this one. */
 int options_settle_here(struct options_given *g, struct err *err);
+/* --rdzv-backend slurm and kubernetes, and what is taken where nothing is said: fills in nodes, store
+ * and run id as if they had been typed. */
+int options_settle_allocation(struct options_given *g, struct err *err);
+/* What of Slurm's settings would end the job before rankrun can do what it was told; the first host
+ * says it for all. */
+int options_settle_betrayal(struct options *ret, struct options_given *g, struct err *err);
+/* rankrun outcome. Its file, as an agent below it finds it: not for workers. NULL: none. */
+const char *options_take_outcome_file(struct options_given *g);
+int options_settle_outcome(struct options *ret, struct options_given *g, struct err *err);
 /* --log-format. */
 int options_settle_format(struct options *ret, struct options_given *g, struct err *err);
 /* rankrun status: the store and the run. */

@@ -117,7 +117,7 @@ static int no_backend(const struct options_given *g, struct err *err) {
 static int named_backend(const char *name, enum options_backend *ret, struct options_given *g,
                          struct err *err) {
     static const char *const names[] = {"embedded", "etcd-v3", "c10d", "etcd",
-                                        "etcd-v2",  "static",  NULL};
+                                        "etcd-v2",  "static",  "slurm", "kubernetes", NULL};
     static const struct {
         const char *name;
         enum options_backend is;
@@ -138,10 +138,16 @@ static int named_backend(const char *name, enum options_backend *ret, struct opt
         return err_say(err, -EINVAL,
                        "--rdzv-backend etcd-v2: not there; use embedded (rankrun store), etcd-v3, "
                        "or etcd, torchelastic's older protocol over the same API");
+    if (str_eq(name, "slurm") || str_eq(name, "kubernetes"))
+        return err_say(err, -EINVAL,
+                       "--rdzv-backend %s: tells agents where to meet; ask by --rdzv-endpoint and "
+                       "--rdzv-id, which the first one says when it starts",
+                       name);
     const char *near = str_nearest(name, names);
     return err_say(err, -EINVAL,
-                   "--rdzv-backend %s: must be embedded, etcd-v3, etcd, c10d or static%s%s%s", name,
-                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+                   "--rdzv-backend %s: must be embedded, etcd-v3, etcd, c10d, static, slurm or "
+                   "kubernetes%s%s%s",
+                   name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 static const char *endpoint_text(struct arena *a, const char *host, int port) {
@@ -491,7 +497,7 @@ int options_settle_job(struct options *o, struct options_given *g, struct err *e
         settle_nodes,          settle_workers, settle_restarts,       settle_shutdown,
         settle_store,          settle_loss,    settle_count,          settle_program,
         options_settle_format, settle_names,   options_settle_output, options_settle_signals,
-        settle_rdzv,
+        settle_rdzv,           options_settle_betrayal,
     };
     int code = 0;
     for (size_t i = 0; i < sizeof(steps) / sizeof(*steps) && !code; i++)

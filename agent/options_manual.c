@@ -14,6 +14,7 @@ static const char *const synopsis[] = {
     "rankrun -H HOST,... --everywhere PROGRAM  run PROGRAM once on each host, no job at all",
     "rankrun store [--host ADDR] [--port PORT]  serve the embedded store, and GET /metrics",
     "rankrun status --rdzv-endpoint HOST[:PORT] --rdzv-id ID   what a job is doing",
+    "rankrun outcome [--dir DIR] srun ... rankrun ...  run that, and exit as the job did",
     NULL,
 };
 
@@ -33,7 +34,8 @@ static const char conf[] =
     "  store_key, store_client_ca (files), of etcd-v3 user, password, password_file (or the\n"
     "  variable RANKRUN_STORE_PASSWORD)\n"
     "\nSeveral nodes need a store, --rdzv-endpoint=HOST, or fixed ranks: --node-rank and\n"
-    "--master-addr on each.\n";
+    "--master-addr on each. Under srun all of that follows from Slurm's variables, in the pods of\n"
+    "an Indexed Job with --nnodes from Kubernetes': docs/clusters.md.\n";
 
 static const char within_limits[] =
     "  Within that: a request 2 MB that come in 30 s, 131072 keys looked at by one, 8192\n"
@@ -46,7 +48,8 @@ static const char of_status[] =
 
 static const char exits[] =
     "Exit codes: 0 the job succeeded, 1 it failed, 64 usage, 69 the store could not be\n"
-    "reached, 128+n left on signal n. Of status: 0 found, 1 no such run, 64, 69.\n";
+    "reached, 128+n left on signal n. Of status: 0 found, 1 no such run, 64, 69. Of outcome: the\n"
+    "job's where an agent has told it, else the command's own.\n";
 
 /* ---- for people ---- */
 
@@ -77,6 +80,8 @@ void options_print_help(FILE *out) {
     print_rows(out, ROW_STORE);
     fprintf(out, "%s\n%s", within_limits, of_status);
     print_rows(out, ROW_STATUS);
+    fputs("\nrankrun outcome:\n", out);
+    print_rows(out, ROW_OUTCOME);
     fputs("\n", out);
     print_rows(out, ROW_ALL);
     fprintf(out, "\n%s", exits);
@@ -116,7 +121,7 @@ static const struct manual_option *list_typed(struct arena *a) {
         struct manual_option o = {
             .letter = r->letter, .name = dashed(a, r->name), .value = r->value, .text = r->help};
         bool all = (r->verb & ROW_SAYS) == ROW_SAYS;
-        o.command = all ? NULL : r->verb & ROW_JOB ? "" : r->verb & ROW_STORE ? "store" : "status";
+        o.command = all ? NULL : r->verb & ROW_JOB ? "" : r->verb & ROW_STORE ? "store" : r->verb & ROW_STATUS ? "status" : "outcome";
         v[n++] = o;
         if (!all && (r->verb & ROW_RDZV) == ROW_RDZV) {
             o.command = "status";
@@ -136,6 +141,7 @@ void options_put_manual(struct buf *out) {
          .options = list_shown(&a, ROW_STORE),
          .text_after = within_limits},
         {.title = "OPTIONS OF STATUS", .text = of_status, .options = list_shown(&a, ROW_STATUS)},
+        {.title = "OPTIONS OF OUTCOME", .options = list_shown(&a, ROW_OUTCOME)},
         {.title = "OTHER OPTIONS", .options = list_shown(&a, ROW_ALL)},
         {.title = "EXIT STATUS", .text = exits},
         {0},
@@ -170,6 +176,7 @@ void options_put_words(struct buf *out, const char *const *words) {
     static const struct completion_command commands[] = {
         {.name = "store", .text = "serve the embedded store, and GET /metrics"},
         {.name = "status", .text = "what a job is doing"},
+        {.name = "outcome", .text = "run srun or the like, and exit as the job did"},
         {0},
     };
     ARENA_FINI struct arena a = {0};

@@ -44,6 +44,7 @@ static void exit_closed(struct rendezvous *r) {
         action_exit(r, failed ? 1 : 0, earlier ? earlier_text(r) : outcome_text(r), f);
     a->exit.round = h->last_round;
     a->exit.earlier = earlier;
+    a->exit.outcome = !earlier;
 }
 
 static void leave_over(struct rendezvous *r) {
