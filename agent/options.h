@@ -98,12 +98,12 @@ struct options {
     int store_port;
     const char *store_quarantine; /* as above */
     int store_memory_mb;
-    int store_connections;   /* 0: as many as there can be */
-    const char *store_names; /* that are allowed; NULL: none */
-    bool log_json;           /* --log-format */
-    bool event_log;          /* --event-log-handler console */
-    bool status_json;        /* OPTIONS_STATUS, with run_id and endpoints */
-    const char *outcome_dir; /* OPTIONS_OUTCOME, with command: where the agents can write too */
+    int store_connections;    /* 0: as many as there can be */
+    const char *store_names;  /* that are allowed; NULL: none */
+    bool log_json;            /* --log-format */
+    bool event_log;           /* --event-log-handler console */
+    bool status_json;         /* OPTIONS_STATUS, with run_id and endpoints */
+    const char *outcome_dir;  /* OPTIONS_OUTCOME, with command: where the agents can write too */
     const char *outcome_file; /* of an agent that was started below one; NULL: none */
 
     /* Lines for stderr: options that are accepted but do nothing here, OMP_NUM_THREADS. */

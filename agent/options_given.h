@@ -38,7 +38,7 @@ struct options_given {
     } from_environment[SOURCES_MAX];
     int from_environment_n;
 
-    int place; /* of this host among those that a scheduler gave; -1: none did */
+    int place;           /* of this host among those that a scheduler gave; -1: none did */
     bool legacy;         /* the backend is torchelastic's legacy etcd rendezvous */
     bool has_store;      /* the job's store has an address */
     bool lifeline;       /* one was asked for */

@@ -116,8 +116,8 @@ static int no_backend(const struct options_given *g, struct err *err) {
 
 static int named_backend(const char *name, enum options_backend *ret, struct options_given *g,
                          struct err *err) {
-    static const char *const names[] = {"embedded", "etcd-v3", "c10d", "etcd",
-                                        "etcd-v2",  "static",  "slurm", "kubernetes", NULL};
+    static const char *const names[] = {"embedded", "etcd-v3", "c10d",       "etcd", "etcd-v2",
+                                        "static",   "slurm",   "kubernetes", NULL};
     static const struct {
         const char *name;
         enum options_backend is;
@@ -494,9 +494,12 @@ static int settle_rdzv(struct options *o, struct options_given *g, struct err *e
 /* In this order: the later ones go by what the earlier ones have found. */
 int options_settle_job(struct options *o, struct options_given *g, struct err *err) {
     static int (*const steps[])(struct options *, struct options_given *, struct err *) = {
-        settle_nodes,          settle_workers, settle_restarts,       settle_shutdown,
-        settle_store,          settle_loss,    settle_count,          settle_program,
-        options_settle_format, settle_names,   options_settle_output, options_settle_signals,
+        settle_nodes,          settle_workers,
+        settle_restarts,       settle_shutdown,
+        settle_store,          settle_loss,
+        settle_count,          settle_program,
+        options_settle_format, settle_names,
+        options_settle_output, options_settle_signals,
         settle_rdzv,           options_settle_betrayal,
     };
     int code = 0;

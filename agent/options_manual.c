@@ -121,7 +121,11 @@ static const struct manual_option *list_typed(struct arena *a) {
         struct manual_option o = {
             .letter = r->letter, .name = dashed(a, r->name), .value = r->value, .text = r->help};
         bool all = (r->verb & ROW_SAYS) == ROW_SAYS;
-        o.command = all ? NULL : r->verb & ROW_JOB ? "" : r->verb & ROW_STORE ? "store" : r->verb & ROW_STATUS ? "status" : "outcome";
+        o.command = all                    ? NULL
+                    : r->verb & ROW_JOB    ? ""
+                    : r->verb & ROW_STORE  ? "store"
+                    : r->verb & ROW_STATUS ? "status"
+                                           : "outcome";
         v[n++] = o;
         if (!all && (r->verb & ROW_RDZV) == ROW_RDZV) {
             o.command = "status";

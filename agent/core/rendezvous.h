@@ -323,7 +323,8 @@ struct action {
             const struct failure *failure; /* what failed first, or NULL */
             int64_t round;                 /* the last one: of the failure, if there was one */
             bool earlier; /* all that was before this agent came: it took no part in the run */
-            bool outcome; /* code is that of the job, for all agents of it, and not this one's own */
+            bool
+                outcome; /* code is that of the job, for all agents of it, and not this one's own */
         } exit;
         struct {
             uint64_t id;

@@ -28,11 +28,12 @@ static int check_tasks(struct err *err) {
     const char *tasks = getenv("SLURM_STEP_TASKS_PER_NODE");
     for (const char *at = tasks; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
         if (at[0] != '1' || (at[1] && at[1] != '(' && at[1] != ','))
-            return err_say(err, -EINVAL,
-                           "srun started several rankruns on a host (SLURM_STEP_TASKS_PER_NODE=%s): "
-                           "give srun --ntasks-per-node=1, and rankrun the workers of a host by "
-                           "--nproc-per-node",
-                           tasks);
+            return err_say(
+                err, -EINVAL,
+                "srun started several rankruns on a host (SLURM_STEP_TASKS_PER_NODE=%s): "
+                "give srun --ntasks-per-node=1, and rankrun the workers of a host by "
+                "--nproc-per-node",
+                tasks);
     return 0;
 }
 
@@ -40,10 +41,11 @@ static int check_group(struct err *err) {
     const char *parts = getenv("SLURM_HET_SIZE");
     if (!parts || str_eq(parts, "1"))
         return 0;
-    return err_say(err, -EINVAL,
-                   "a heterogeneous job of Slurm (SLURM_HET_SIZE=%s) has no one list of hosts: give "
-                   "every rankrun the same --rdzv-endpoint, --rdzv-id and --nnodes",
-                   parts);
+    return err_say(
+        err, -EINVAL,
+        "a heterogeneous job of Slurm (SLURM_HET_SIZE=%s) has no one list of hosts: give "
+        "every rankrun the same --rdzv-endpoint, --rdzv-id and --nnodes",
+        parts);
 }
 
 static int read_hosts(const char *text, struct arena *a, struct allocation *ret, struct err *err) {

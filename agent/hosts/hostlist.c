@@ -13,7 +13,7 @@
 enum { DIGITS_MAX = 9 };
 
 /* One word under way: what stands before the place that is looked at is chosen already. */
-struct word {
+struct unfolding {
     const char *text; /* for messages */
     int len;
     struct arena *arena;
@@ -22,11 +22,11 @@ struct word {
     char name[HOSTLIST_NAME_MAX + 1];
 };
 
-static int wrong(const struct word *w, const char *what, struct err *err) {
+static int wrong(const struct unfolding *w, const char *what, struct err *err) {
     return err_say(err, -EINVAL, "%.*s: %s", w->len > 200 ? 200 : w->len, w->text, what);
 }
 
-static int add(struct word *w, size_t n, struct err *err) {
+static int add(struct unfolding *w, size_t n, struct err *err) {
     if (n == 0)
         return wrong(w, "a name of a host is missing", err);
     if (w->list->n == HOSTLIST_MAX)
@@ -42,7 +42,8 @@ static int add(struct word *w, size_t n, struct err *err) {
     return 0;
 }
 
-static int expand_rest(struct word *w, const char *at, const char *end, size_t n, struct err *err);
+static int expand_rest(struct unfolding *w, const char *at, const char *end, size_t n,
+                       struct err *err);
 
 /* A number of digits and no more; NULL: none is there, or it is too long. */
 static const char *take_number(const char *at, const char *end, int64_t *ret, int *ret_width) {
@@ -55,8 +56,8 @@ static const char *take_number(const char *at, const char *end, int64_t *ret, in
 }
 
 /* "3" or "007-12", from at to end. */
-static int take_range(const struct word *w, const char *at, const char *end, int64_t *ret_first,
-                      int64_t *ret_last, int *ret_width, struct err *err) {
+static int take_range(const struct unfolding *w, const char *at, const char *end,
+                      int64_t *ret_first, int64_t *ret_last, int *ret_width, struct err *err) {
     int ignored;
     at = take_number(at, end, ret_first, ret_width);
     *ret_last = *ret_first;
@@ -69,7 +70,7 @@ static int take_range(const struct word *w, const char *at, const char *end, int
     return *ret_last - *ret_first < HOSTLIST_MAX ? 0 : wrong(w, "a range is too long", err);
 }
 
-static int expand_brackets(struct word *w, const char *at, const char *end, size_t n,
+static int expand_brackets(struct unfolding *w, const char *at, const char *end, size_t n,
                            struct err *err) {
     const char *close = memchr(at, ']', (size_t)(end - at));
     if (!close)
@@ -81,8 +82,7 @@ static int expand_brackets(struct word *w, const char *at, const char *end, size
         next = next ? next : close;
         int code = take_range(w, at, next, &first, &last, &width, err);
         for (int64_t i = first; i <= last && !code; i++) {
-            int digits =
-                snprintf(w->name + n, sizeof(w->name) - n, "%0*" PRId64, width, i);
+            int digits = snprintf(w->name + n, sizeof(w->name) - n, "%0*" PRId64, width, i);
             if (n + (size_t)digits > HOSTLIST_NAME_MAX)
                 return wrong(w, "a name is too long", err);
             code = expand_rest(w, close + 1, end, n + (size_t)digits, err);
@@ -94,11 +94,13 @@ static int expand_brackets(struct word *w, const char *at, const char *end, size
 }
 
 /* n characters of the name are there; what is between at and end comes behind them. */
-static int expand_rest(struct word *w, const char *at, const char *end, size_t n, struct err *err) {
+static int expand_rest(struct unfolding *w, const char *at, const char *end, size_t n,
+                       struct err *err) {
     for (; at < end && *at != '['; at++) {
         if (*at == ']' || isspace((unsigned char)*at) || iscntrl((unsigned char)*at))
-            return wrong(w, *at == ']' ? "a bracket is closed that was not opened"
-                                       : "a name of a host holds no blanks",
+            return wrong(w,
+                         *at == ']' ? "a bracket is closed that was not opened"
+                                    : "a name of a host holds no blanks",
                          err);
         if (n == HOSTLIST_NAME_MAX)
             return wrong(w, "a name is too long", err);
@@ -116,7 +118,7 @@ static const char *word_end(const char *s) {
 
 int hostlist_expand(const char *text, struct arena *a, struct hostlist *ret, struct err *err) {
     struct hostlist list = {0};
-    struct word w = {.arena = a, .list = &list};
+    struct unfolding w = {.arena = a, .list = &list};
     for (const char *at = text, *end;; at = end + 1) {
         end = word_end(at);
         w.text = at;

@@ -16,11 +16,16 @@ static int step(void **state) {
 }
 
 static int gone(void **state) {
-    static const char *const variables[] = {
-        "SLURM_STEP_ID",  "SLURM_STEP_NODELIST",       "SLURM_STEP_NUM_NODES",
-        "SLURM_NODEID",   "SLURM_STEP_TASKS_PER_NODE", "SLURM_CONF",
-        "SLURM_JOB_PARTITION", "ENVIRONMENT",           "JOB_COMPLETION_INDEX",
-        "RANKRUN_OUTCOME"};
+    static const char *const variables[] = {"SLURM_STEP_ID",
+                                            "SLURM_STEP_NODELIST",
+                                            "SLURM_STEP_NUM_NODES",
+                                            "SLURM_NODEID",
+                                            "SLURM_STEP_TASKS_PER_NODE",
+                                            "SLURM_CONF",
+                                            "SLURM_JOB_PARTITION",
+                                            "ENVIRONMENT",
+                                            "JOB_COMPLETION_INDEX",
+                                            "RANKRUN_OUTCOME"};
     for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
         unsetenv(variables[i]);
     return clear(state);
@@ -163,8 +168,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(test_the_first_host_says_what_follows_from_slurm, step,
                                         gone),
         cmocka_unit_test_setup_teardown(test_what_is_typed_goes_before_what_slurm_says, step, gone),
-        cmocka_unit_test_setup_teardown(
-            test_one_host_is_a_job_of_its_own_unless_slurm_is_asked_for, step, gone),
+        cmocka_unit_test_setup_teardown(test_one_host_is_a_job_of_its_own_unless_slurm_is_asked_for,
+                                        step, gone),
         cmocka_unit_test_setup_teardown(test_what_cannot_be_under_slurm_is_refused, step, gone),
         cmocka_unit_test_teardown(test_pods_are_counted_by_who_starts_them, gone),
         cmocka_unit_test_setup_teardown(test_settings_that_would_end_the_job_are_said_once, step,

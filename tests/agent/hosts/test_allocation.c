@@ -13,15 +13,10 @@ static struct arena arena;
 static struct allocation al;
 static struct err err;
 
-static const char *const variables[] = {"SLURM_JOB_ID",
-                                        "SLURM_STEP_ID",
-                                        "SLURM_STEP_NODELIST",
-                                        "SLURM_STEP_NUM_NODES",
-                                        "SLURM_NODEID",
-                                        "SLURM_STEP_TASKS_PER_NODE",
-                                        "SLURM_HET_SIZE",
-                                        "JOB_COMPLETION_INDEX",
-                                        NULL};
+static const char *const variables[] = {
+    "SLURM_JOB_ID",         "SLURM_STEP_ID",        "SLURM_STEP_NODELIST",
+    "SLURM_STEP_NUM_NODES", "SLURM_NODEID",         "SLURM_STEP_TASKS_PER_NODE",
+    "SLURM_HET_SIZE",       "JOB_COMPLETION_INDEX", NULL};
 
 static int clear(void **state) {
     (void)state;
