@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 enum { fchmodat2_nr = 452 }; /* on every machine */
@@ -65,6 +66,7 @@ static const struct {
 #endif
 };
 enum { DEEDS = sizeof(deeds) / sizeof(*deeds), HELD_MAX = (1 << 20) - 1 };
+static const int64_t idle_ns = 2000000;
 
 const struct call_watch *call_record_watch(void) {
     static struct call_watch w = {.passes_readers = true};
@@ -77,11 +79,13 @@ const struct call_watch *call_record_watch(void) {
 struct call_record *call_record_new(int watch, int dir, struct disk_recorder *to, struct err *err) {
     struct call_record *r = mem_new(struct call_record);
     *r = (struct call_record){.watch = watch, .dir = dir, .to = to, .pidfd = -1, .threads = -1};
-    if (file_path_of(dir, r->base, sizeof(r->base))) {
-        disk_recorder_hold(to, HELD_MAX);
-        return r;
-    }
-    err_say(err, -ENOENT, "the directory that is recorded has no path");
+    r->idle = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (r->idle < 0)
+        err_set(err, -errno, "make a timer");
+    else if (!file_path_of(dir, r->base, sizeof(r->base)))
+        err_say(err, -ENOENT, "the directory that is recorded has no path");
+    else
+        return disk_recorder_hold(to, HELD_MAX), r;
     return call_record_free(r);
 }
 
@@ -90,6 +94,7 @@ struct call_record *call_record_free(struct call_record *r) {
         return NULL;
     file_close(&r->pidfd);
     file_close(&r->threads);
+    file_close(&r->idle);
     free(r->known);
     buf_fini(&r->bytes);
     free(r);
@@ -100,13 +105,26 @@ struct call_record_seen call_record_seen(const struct call_record *r) {
     return r->seen;
 }
 
-/* In between a job computes: nobody waits for it. */
-int call_record_idle_ms(const struct call_record *r) {
-    return disk_recorder_holds(r->to) ? 2 : -1;
+int call_record_idle_fd(const struct call_record *r) {
+    return r->idle;
+}
+
+/* In between a job computes: nobody waits for it. The timer is set once and not anew for each call, as
+ * a poll with a timeout would: on a virtual machine that takes longer than the call. */
+static void idle_at(struct call_record *r, int64_t t_ns) {
+    struct itimerspec at = {.it_value = {t_ns / 1000000000, t_ns % 1000000000}};
+    r->idle_runs = timerfd_settime(r->idle, TFD_TIMER_ABSTIME, &at, NULL) == 0;
 }
 
 void call_record_idle(struct call_record *r) {
-    disk_recorder_flush(r->to);
+    uint64_t times;
+    if (read(r->idle, &times, sizeof(times)) < 0)
+        return;
+    r->idle_runs = false;
+    if (clock_monotonic_ns() < r->served_ns + idle_ns)
+        idle_at(r, r->served_ns + idle_ns);
+    else
+        disk_recorder_flush(r->to);
 }
 
 /* A thread of the process that called last: of the same one, however its number is used again. */
@@ -158,13 +176,15 @@ void call_scene_tell(const struct call_scene *s, struct disk_operation o) {
     bool names = o.deed != DISK_WRITE && o.deed != DISK_SYNC && o.deed != DISK_SYNC_DATA &&
                  o.deed != DISK_OPEN && o.deed != DISK_CLOSE && o.deed != DISK_SYNC_RANGE;
     r->last.known = r->last.known && !names; /* its path may be another now */
-    o.t_ns = clock_monotonic_ns();
+    r->served_ns = o.t_ns = clock_monotonic_ns();
     o.pid = s->c->pid;
     o.rank = r->who.rank;
     o.node = r->who.node;
     o.to = o.to ? o.to : "";
     r->seen.operations += o.deed != DISK_OPEN && o.deed != DISK_CLOSE;
     disk_recorder_add(r->to, &o);
+    if (!r->idle_runs && disk_recorder_holds(r->to))
+        idle_at(r, o.t_ns + idle_ns);
 }
 
 static struct known_file *find_known(struct call_record *r, const struct stat *st) {

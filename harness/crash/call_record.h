@@ -33,9 +33,9 @@ void call_record_begin(struct call_record *r);
  * for this to be called again. 1; 0: none waited; a -errno: there are no writers any more. */
 int call_record_serve(struct call_record *r, short revents);
 
-/* What is recorded is held in memory while calls come one after another. For poll: how long to wait
- * for a call before call_record_idle puts it on the disk; -1: there is nothing to put. */
-int call_record_idle_ms(const struct call_record *r);
+/* What is recorded is held in memory while calls come one after another. Readable when none may have
+ * come for a while: call_record_idle puts it on the disk then. It stays the record's. */
+int call_record_idle_fd(const struct call_record *r);
 void call_record_idle(struct call_record *r);
 
 struct call_record_seen {

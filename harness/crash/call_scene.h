@@ -33,6 +33,9 @@ struct call_record {
     mode_t mask;            /* its umask, where */
     bool mask_known;
     struct buf bytes;
+    int idle; /* a timer, which runs while anything is held */
+    bool idle_runs;
+    int64_t served_ns; /* when something was recorded last */
 };
 
 struct call_scene {

@@ -23,7 +23,7 @@ tries() { # tries WHO ISOLATION [AS...]
     local own=("${@:3}" "$dir/bin/rankquake" crashpoints --isolation "$2")
     says 0 'nothing was found' "$1, $2: good" "${own[@]}" good.yaml
     says 1 '^ *what .*(shared/latest|part.bin)' "$1, $2: early" "${own[@]}" early.yaml
-    [ "$2" = processes ] || grep -qE 'the death of rank 0 on n[01] before its' "$dir/said" ||
+    [ "$2" = processes ] || grep -qE 'the death of rank [01] on n[01] before its' "$dir/said" ||
         fail "$1, $2: not found: the death of one, while the other goes on"
     says 2 'does not resume by itself' "$1, $2: stubborn" "${own[@]}" stubborn.yaml
     [ "$2" = processes ] || grep -q 'it is there already' "$dir/said" || fail "$1, $2: its last lines are not said"

@@ -130,14 +130,13 @@ static void take_watch(struct baseline *b, struct err *err) {
 /* Everything that has been told before a call is before it in the record. */
 static void attend(struct baseline *b, struct err *err) {
     while (!*b->c->interrupted) {
-        struct pollfd p[] = {{.fd = b->stage.process.pidfd, .events = POLLIN},
-                             {.fd = b->stage.watch, .events = POLLIN},
-                             {.fd = b->record ? b->watch : -1, .events = POLLIN},
-                             {.fd = b->told ? told_fd(b->told) : -1, .events = POLLIN}};
-        int n = poll(p, 4, b->record ? call_record_idle_ms(b->record) : -1);
-        if (n == 0)
-            call_record_idle(b->record);
-        if (n <= 0)
+        struct pollfd p[] = {
+            {.fd = b->stage.process.pidfd, .events = POLLIN},
+            {.fd = b->stage.watch, .events = POLLIN},
+            {.fd = b->record ? b->watch : -1, .events = POLLIN},
+            {.fd = b->told ? told_fd(b->told) : -1, .events = POLLIN},
+            {.fd = b->record ? call_record_idle_fd(b->record) : -1, .events = POLLIN}};
+        if (poll(p, 5, -1) <= 0)
             continue;
         if (p[3].revents)
             told_take(b->told);
@@ -145,6 +144,8 @@ static void attend(struct baseline *b, struct err *err) {
             take_watch(b, err);
         if (p[2].revents && call_record_serve(b->record, p[2].revents) < 0)
             file_close(&b->watch);
+        if (p[4].revents)
+            call_record_idle(b->record);
         if (p[0].revents)
             return;
     }
