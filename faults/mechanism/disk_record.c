@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "base/sys/file.h"
 #include "base/utf8.h"
+#include "faults/mechanism/disk_spool.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,9 +46,7 @@ struct disk_recorder {
     bool full;
     int code; /* what went wrong first */
     struct buf line;
-    struct buf lines_held; /* with held_room, both of these */
-    unsigned char *held;
-    size_t held_n, held_room;
+    struct disk_spool *spool; /* or NULL: each operation is written at once */
 };
 
 static int create(const char *path, int *ret, struct err *err) {
@@ -64,50 +63,40 @@ static void append(struct disk_recorder *r, int fd, const void *data, size_t len
     }
 }
 
-void disk_recorder_hold(struct disk_recorder *r, size_t room) {
-    free(r->held);
-    r->held = mem_alloc(room, 1);
-    memset(r->held, 0, room); /* a page that is touched first while a caller waits costs it 10 us */
-    r->held_room = room;
+int disk_recorder_hold(struct disk_recorder *r, struct err *err) {
+    return disk_spool_new(&r->spool, r->bytes, r->lines, err);
 }
 
 bool disk_recorder_holds(const struct disk_recorder *r) {
-    return r->lines_held.len > 0;
+    return r->spool && disk_spool_holds(r->spool);
 }
 
-/* The bytes first: a line says where they are. */
+static void take_code(struct disk_recorder *r, int code) {
+    r->code = r->code ? r->code : code;
+    r->full = r->full || r->code;
+}
+
 void disk_recorder_flush(struct disk_recorder *r) {
-    if (r->held_n)
-        append(r, r->bytes, r->held, r->held_n);
-    if (r->lines_held.len)
-        append(r, r->lines, r->lines_held.data, r->lines_held.len);
-    r->held_n = 0;
-    buf_clear(&r->lines_held);
+    if (!r->spool)
+        return;
+    disk_spool_give(r->spool);
+    take_code(r, disk_spool_code(r->spool));
 }
 
 unsigned char *disk_recorder_room(struct disk_recorder *r, size_t size) {
-    if (size > r->held_room)
-        return NULL;
-    if (size > r->held_room - r->held_n)
-        disk_recorder_flush(r);
-    return r->held + r->held_n;
+    return r->spool ? disk_spool_room(r->spool, size) : NULL;
 }
 
 static void put_bytes(struct disk_recorder *r, const unsigned char *bytes, size_t size) {
-    unsigned char *at = disk_recorder_room(r, size);
-    if (!at) {
-        disk_recorder_flush(r);
+    if (r->spool)
+        disk_spool_put(r->spool, bytes, size);
+    else
         append(r, r->bytes, bytes, size);
-        return;
-    }
-    if (at != bytes)
-        memcpy(at, bytes, size);
-    r->held_n += size;
 }
 
 static void put_text(struct disk_recorder *r) {
-    if (r->held_room)
-        buf_put(&r->lines_held, r->line.data, r->line.len);
+    if (r->spool)
+        disk_spool_line(r->spool, &r->line);
     else
         append(r, r->lines, r->line.data, r->line.len);
 }
@@ -230,7 +219,9 @@ int disk_recorder_close(struct disk_recorder *r, struct err *err) {
     int code = 0;
     if (!r)
         return 0;
-    disk_recorder_flush(r);
+    if (r->spool)
+        take_code(r, disk_spool_drain(r->spool));
+    disk_spool_free(r->spool);
     if (r->code)
         code = err_set(err, r->code, "write %s, the record of a disk", r->path);
     else if (r->full)
@@ -241,8 +232,6 @@ int disk_recorder_close(struct disk_recorder *r, struct err *err) {
     file_close(&r->lines);
     file_close(&r->bytes);
     buf_fini(&r->line);
-    buf_fini(&r->lines_held);
-    free(r->held);
     free(r->path);
     free(r);
     return code;

@@ -85,14 +85,15 @@ struct disk_writer {
 void disk_writer_in(int fd, struct disk_writer *ret);
 void disk_recorder_add(struct disk_recorder *r, const struct disk_operation *o);
 bool disk_recorder_full(const struct disk_recorder *r);
-/* From now on up to so many bytes are held in memory, until disk_recorder_flush or _close: where
- * somebody waits for each operation to be recorded. */
-void disk_recorder_hold(struct disk_recorder *r, size_t room);
+/* From now on it is held in memory, and put on the disk by a thread of its own (disk_spool.h): where
+ * somebody waits for each operation to be recorded. 0 or a -errno. */
+int disk_recorder_hold(struct disk_recorder *r, struct err *err);
 /* Where the bytes of the next operation may be put, which need not be copied then. NULL: nothing is
  * held, or not so much. */
 unsigned char *disk_recorder_room(struct disk_recorder *r, size_t size);
-bool disk_recorder_holds(const struct disk_recorder *r); /* something that is not on the disk */
-void disk_recorder_flush(struct disk_recorder *r);
+bool disk_recorder_holds(
+    const struct disk_recorder *r);                /* something the thread has not been given */
+void disk_recorder_flush(struct disk_recorder *r); /* gives it; does not wait for the disk */
 /* What could not be written, or is full (-EFBIG), is said here. NULL is closed too. */
 int disk_recorder_close(struct disk_recorder *r, struct err *err);
 

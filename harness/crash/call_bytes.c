@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* A write by the caller may be short: nobody is promised more than this at once. */
-enum { WRITE_MAX = 1 << 30, PIECES_MAX = 1024 };
+enum { WRITE_MAX = 1 << 30, PIECE = 1 << 20, VECTORS_MAX = 1024 };
 
 struct open_file {
     int fd; /* -1: not in the directory */
@@ -47,7 +47,7 @@ static void tell(const struct call_scene *s, const struct open_file *f, struct d
 
 /* ---- writes ---- */
 
-/* For so many bytes: in the record, where they need not be copied to, if it has room. */
+/* For so many bytes: in the record, where they need not be copied to. */
 static unsigned char *room(const struct call_scene *s, size_t size) {
     unsigned char *in_record = disk_recorder_room(s->r->to, size);
     struct buf *b = &s->r->bytes;
@@ -60,18 +60,21 @@ static unsigned char *room(const struct call_scene *s, size_t size) {
     return (unsigned char *)b->data;
 }
 
-/* All that it means to write, in one piece. The length, or a -errno. */
-static ssize_t gather(const struct call_scene *s, const struct iovec *v, size_t n,
+/* What it means to write, from `from` on: up to PIECE bytes. Their number, or a -errno. */
+static ssize_t gather(const struct call_scene *s, const struct iovec *v, size_t n, uint64_t from,
                       unsigned char **ret) {
-    uint64_t size = 0;
+    uint64_t left = 0, size;
     for (size_t i = 0; i < n; i++)
-        size += v[i].iov_len;
-    size = size < WRITE_MAX ? size : WRITE_MAX;
+        left += v[i].iov_len;
+    left = (left < WRITE_MAX ? left : WRITE_MAX) - from;
+    size = left < PIECE ? left : PIECE;
     *ret = room(s, size);
     size_t at = 0;
     for (size_t i = 0; i < n && at < size; i++) {
-        size_t len = v[i].iov_len < size - at ? v[i].iov_len : size - at;
-        if (len && !call_scene_read(s, (uint64_t)(uintptr_t)v[i].iov_base, *ret + at, len))
+        uint64_t skip = from < v[i].iov_len ? from : v[i].iov_len;
+        size_t len = v[i].iov_len - skip < size - at ? v[i].iov_len - skip : size - at;
+        from -= skip;
+        if (len && !call_scene_read(s, (uint64_t)(uintptr_t)v[i].iov_base + skip, *ret + at, len))
             return at ? (ssize_t)at : -EFAULT;
         at += len;
     }
@@ -79,30 +82,41 @@ static ssize_t gather(const struct call_scene *s, const struct iovec *v, size_t 
 }
 
 /* at -1: where the file's own position is. */
-static int64_t write_pieces(const struct call_scene *s, const struct iovec *v, size_t n,
-                            int64_t at) {
-    OPEN_FILE_CLOSE struct open_file f = {.fd = -1};
+static ssize_t write_piece(const struct call_scene *s, const struct open_file *f,
+                           const unsigned char *bytes, size_t size, int64_t at) {
     struct stat st = {0};
-    unsigned char *bytes;
-    if (!find(s, s->c->args[0], &f) || f.directory)
-        return CALL_GOES_ON;
-    ssize_t size = gather(s, v, n, &bytes), done;
-    if (size < 0)
-        return size;
-    done = at < 0 ? write(f.fd, bytes, (size_t)size) : pwrite(f.fd, bytes, (size_t)size, at);
+    ssize_t done = at < 0 ? write(f->fd, bytes, size) : pwrite(f->fd, bytes, size, at);
     if (done < 0)
         return -errno;
     if (at < 0)
-        at = lseek(f.fd, 0, SEEK_CUR) - done;
-    else if (fcntl(f.fd, F_GETFL) & O_APPEND && fstat(f.fd, &st) == 0)
+        at = lseek(f->fd, 0, SEEK_CUR) - done;
+    else if (fcntl(f->fd, F_GETFL) & O_APPEND && fstat(f->fd, &st) == 0)
         at = st.st_size - done; /* there it goes to the end whatever was said */
     if (done > 0)
-        tell(s, &f,
+        tell(s, f,
              (struct disk_operation){.deed = DISK_WRITE,
                                      .offset = (uint64_t)at,
                                      .size = (uint64_t)done,
                                      .bytes = bytes});
     return done;
+}
+
+/* Piece by piece, as through a FUSE disk: each is one operation of the record. */
+static int64_t write_pieces(const struct call_scene *s, const struct iovec *v, size_t n,
+                            int64_t at) {
+    OPEN_FILE_CLOSE struct open_file f = {.fd = -1};
+    unsigned char *bytes;
+    uint64_t all = 0;
+    ssize_t size, done;
+    if (!find(s, s->c->args[0], &f) || f.directory)
+        return CALL_GOES_ON;
+    do {
+        size = gather(s, v, n, all, &bytes);
+        done = size < 0 ? size
+                        : write_piece(s, &f, bytes, (size_t)size, at < 0 ? at : at + (int64_t)all);
+        all += done > 0 ? (uint64_t)done : 0;
+    } while (done == PIECE);
+    return all || done >= 0 ? (int64_t)all : done;
 }
 
 int64_t call_does_write(const struct call_scene *s) {
@@ -117,7 +131,7 @@ int64_t call_does_pwrite(const struct call_scene *s) {
 
 static int64_t write_vector(const struct call_scene *s, int64_t at) {
     size_t n = (size_t)s->c->args[2];
-    if (n == 0 || n > PIECES_MAX)
+    if (n == 0 || n > VECTORS_MAX)
         return CALL_GOES_ON;
     struct iovec *v = mem_array(struct iovec, n);
     int64_t r = call_scene_read(s, s->c->args[1], v, n * sizeof(*v)) ? write_pieces(s, v, n, at)

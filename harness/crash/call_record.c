@@ -65,7 +65,7 @@ static const struct {
     {SYS_chmod, call_does_chmod},
 #endif
 };
-enum { DEEDS = sizeof(deeds) / sizeof(*deeds), HELD_MAX = (1 << 20) - 1 };
+enum { DEEDS = sizeof(deeds) / sizeof(*deeds) };
 static const int64_t idle_ns = 2000000;
 
 const struct call_watch *call_record_watch(void) {
@@ -84,8 +84,8 @@ struct call_record *call_record_new(int watch, int dir, struct disk_recorder *to
         err_set(err, -errno, "make a timer");
     else if (!file_path_of(dir, r->base, sizeof(r->base)))
         err_say(err, -ENOENT, "the directory that is recorded has no path");
-    else
-        return disk_recorder_hold(to, HELD_MAX), r;
+    else if (disk_recorder_hold(to, err) == 0)
+        return r;
     return call_record_free(r);
 }
 

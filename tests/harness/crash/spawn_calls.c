@@ -43,6 +43,20 @@ static void write_all_ways(void) {
     MUST(close(fd) == 0 && close(other) == 0);
 }
 
+/* More than one piece of the record, and from two places. */
+static void write_much(void) {
+    size_t size = (1 << 20) + 7;
+    char *bytes = malloc(size);
+    int fd = open("much", O_WRONLY | O_CREAT, 0600);
+    MUST(fd >= 0 && bytes);
+    memset(bytes, '.', size);
+    memcpy(bytes + (1 << 20), "xyz", 3);
+    struct iovec v[] = {{bytes, 3}, {bytes, size}};
+    MUST(pwritev(fd, v, 2, 5) == (ssize_t)size + 3);
+    MUST(unlink("much") == 0 && close(fd) == 0);
+    free(bytes);
+}
+
 static void change_modes(void) {
     int fd = open("d/file", O_RDONLY), dir = open("d", O_RDONLY | O_DIRECTORY);
     MUST(fd >= 0 && fchmod(fd, 0700) == 0 && chmod("d/file", 0) == 0);
@@ -85,6 +99,7 @@ static void change(const char *dir) {
     umask(022);
     MUST(mkdir("d", 0777) == 0);
     write_all_ways();
+    write_much();
     change_modes();
     map();
     name_all_ways();
