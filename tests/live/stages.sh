@@ -76,7 +76,35 @@ plays 1 jenkins Jenkinsfile SCENARIO='scenarios/passes.yaml scenarios/fails.yaml
 grep -q '<testsuite name="fails" .*failures="1"' runs/junit.xml || fail 'Jenkins does not see the failure'
 plays 0 jenkins Jenkinsfile SCENARIO=scenarios/passes.yaml
 
+# ---- only what a change concerns: of two scenarios the one that fails is left out, whatever stage asks ----
+user() { git -c user.name=x -c user.email=x@example.com "$@"; }
+printf '%s\n' runs .rankquake-cache .rankquake-source >.gitignore
+git add -A && user commit -qm begin && git tag before
+echo '# another word' >>scenarios/passes.yaml && git add -A && user commit -qm 'Say more'
+left() { grep -q 'left out fails (scenarios/fails.yaml): nothing that it reads has changed' "$dir/said" || fail "$1 does not leave out what has not changed"; }
+plays 0 github action.yml scenario=scenarios changed=HEAD
+left 'a commit that changes nothing'
+plays 0 github action.yml scenario=scenarios changed=before
+left GitHub
+plays 0 gitlab template.yml scenario=scenarios source=nowhere cache=.rankquake-cache changed=before
+left GitLab
+plays 0 jenkins Jenkinsfile SCENARIO=scenarios CHANGED=before
+left Jenkins
+plays 1 jenkins Jenkinsfile SCENARIO=scenarios CHANGED=nowhere
+grep -q 'git cannot tell what has changed since nowhere, so everything runs' "$dir/said" || fail 'a commit that is not there is not named'
+plays 64 jenkins Jenkinsfile SCENARIO=scenarios CHANGED=--output=x
+# A checkout of the newest commit alone is made whole first.
+git clone -q --depth 1 "file://$PWD" "$dir/shallow" && cp -R .rankquake-cache "$dir/shallow" && ln -s "$tree" "$dir/shallow/.rankquake-source"
+cd "$dir/shallow" || exit 1
+plays 0 github action.yml scenario=scenarios changed="$(git -C "$dir/project" rev-parse before)"
+left 'a shallow checkout'
+cd "$dir/project" || exit 1
+git update-ref refs/remotes/origin/main before
+
 PATH=$dir/fakes:$PATH
+plays 0 buildkite pipeline.yml BUILDKITE_PULL_REQUEST_BASE_BRANCH=main
+left Buildkite
+rm -rf "$HOME/annotated"
 plays 1 buildkite pipeline.yml
 [ "$(grep -c '^annotate --context rankquake-[01] --style' "$HOME/annotated")" = 2 ] || fail 'two jobs make two annotations'
 [ "$(grep -cE '^\| [^|]* \| (passes|fails) \|' "$HOME/annotated")" = 2 ] || fail 'the two jobs have not run each scenario once'
