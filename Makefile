@@ -86,6 +86,8 @@ TLS_LDLIBS := $(if $(EVENT_ARCHIVE),-l:libevent_openssl.a,-levent_openssl -leven
 LDFLAGS.rankrun := $(addprefix -Wl$(comma)--dynamic-list=,$(TLS_EXPORTS))
 LDLIBS.rankquake := -pthread -lfyaml -levent_core -levent_extra -lm -ldl
 LDLIBS.rankprobe := -levent_core
+LDLIBS.rankquake-node := -pthread $(if $(EVENT_ARCHIVE),-l:libevent_extra.a -l:libevent_core.a,-levent_extra -levent_core) -lm -ldl
+LDFLAGS.rankquake-node := $(if $(EVENT_ARCHIVE),$(if $(filter asan tsan cov,$(BUILD)),,-static -Wl$(comma)--gc-sections$(comma)--no-warnings))
 LDLIBS.ranktrain := -pthread $(if $(EVENT_ARCHIVE),-l:libevent_extra.a -l:libevent_core.a,-levent_extra -levent_core) -lz -lm -ldl
 
 # Within all of them what a host need not have; the C library is the host's, 2.34 or newer.
@@ -93,6 +95,7 @@ ifeq ($(BUILD),portable)
   PORTABLE := $(OUT)/base/sys/older_libc.o
   LDLIBS.rankquake := -pthread -l:libfyaml.a -l:libevent_extra.a -l:libevent_core.a -lm -ldl
   LDLIBS.rankprobe := -l:libevent_core.a
+  LDLIBS.rankquake-node := -pthread -l:libevent_extra.a -l:libevent_core.a -lm -ldl
   LDLIBS.ranktrain := -pthread -l:libevent_extra.a -l:libevent_core.a -l:libz.a -lm -ldl
   LDFLAGS.portable := -Wl,-z,relro,-z,now
 endif
@@ -129,7 +132,7 @@ FAKE_NVML := $(FAKES)/nvml/libnvidia-ml.so.1
 # The wall clock of a job's programs, into which the loader puts it: never instrumented, as they are not.
 CLOCK := $(BIN)/rankquake_clock.so
 
-PROGRAMS := $(addprefix $(BIN)/,rankrun rankquake rankprobe ranktrain)
+PROGRAMS := $(addprefix $(BIN)/,rankrun rankquake rankprobe ranktrain rankquake-node)
 TESTS := $(patsubst tests/%.c,$(OUT)/tests/%,$(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null)))
 SPAWNEES := $(patsubst tests/%.c,$(OUT)/tests/%,$(shell find tests -name 'spawn_*.c' 2>/dev/null))
 Q := $(if $(V),,@)
@@ -140,6 +143,9 @@ all: $(PROGRAMS) $(GPU) $(TLS_MODULE) $(CLOCK)
 
 $(BIN)/rankrun: $(OUT)/agent/main.o $(call archive,agent base) $(TLS_EXPORTS)
 $(BIN)/rankquake: $(OUT)/harness/main.o $(call archive,reports harness faults agent base)
+# Copied to hosts that have nothing else of ours. What a name server is asked for needs the C library of
+# its build there, and the linker says so; nothing that such a host is asked for does that.
+$(BIN)/rankquake-node: $(OUT)/harness/node/main.o $(call archive,harness faults agent base)
 $(BIN)/rankprobe: $(OUT)/harness/probe/main.o $(call archive,base)
 $(BIN)/ranktrain: $(OUT)/scenarios/jobs/ranktrain/main.o $(call archive,job base)
 $(PROGRAMS): $(PORTABLE)

@@ -177,8 +177,11 @@ static void on_out(void *arg, int fd, int what) {
     struct carrier *c = arg;
     if (write_some(c) != 0)
         buf_clear(&c->out); /* its end is heard at the other descriptor */
-    if (!c->out.len)
-        c->on_out = loop_source_free(c->on_out);
+    if (c->out.len)
+        return;
+    c->on_out = loop_source_free(c->on_out);
+    if (c->listener.taken)
+        c->listener.taken(c->listener.arg);
 }
 
 static int send_descriptors(struct carrier *c, const int *fds, size_t n, struct err *err) {
@@ -270,6 +273,10 @@ struct carrier *carrier_free(struct carrier *c) {
     buf_fini(&c->out);
     free(c);
     return NULL;
+}
+
+size_t carrier_waits(const struct carrier *c) {
+    return c->out.len;
 }
 
 int carrier_in(const struct carrier *c) {

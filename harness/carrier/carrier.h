@@ -29,6 +29,7 @@ struct carrier_listener {
      * -EPROTO: what came is no message; else a -errno of the descriptor. */
     void (*end)(void *arg, const struct err *why);
     void *arg;
+    void (*taken)(void *arg); /* nothing waits for the other end any more. May be NULL */
 };
 
 /* Two ends of a carrier with a lane, all close-on-exec. */
@@ -51,5 +52,6 @@ void carrier_read(struct carrier *c);
 int carrier_flush(struct carrier *c, int timeout_ms);
 /* The other end sees the end of what we say; what it still says is heard. */
 void carrier_shut(struct carrier *c);
-int carrier_in(const struct carrier *c); /* for who asks whether something has come */
+size_t carrier_waits(const struct carrier *c); /* bytes that the other end has not taken */
+int carrier_in(const struct carrier *c);       /* for who asks whether something has come */
 bool carrier_has_lane(const struct carrier *c);

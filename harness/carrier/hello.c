@@ -13,6 +13,7 @@ const char *const hello_abilities[] = {
 void hello_put(struct json_writer *w, const struct hello *h) {
     json_put_i64(w, "version", h->version);
     json_put_i64(w, "uid", h->uid);
+    json_put_i64(w, "pid", h->pid);
     json_put_string(w, "boot_id", h->boot_id);
     json_put_string(w, "host", h->host);
     json_array(w, "can");
@@ -31,7 +32,8 @@ static unsigned ability_of(const char *word) {
 
 void hello_take(const struct json *message, struct hello *ret) {
     *ret = (struct hello){.version = json_get_i64(message, "version", 0),
-                          .uid = json_get_i64(message, "uid", -1)};
+                          .uid = json_get_i64(message, "uid", -1),
+                          .pid = json_get_i64(message, "pid", 0)};
     str_copy(ret->boot_id, sizeof(ret->boot_id), json_get_string(message, "boot_id", ""));
     str_copy(ret->host, sizeof(ret->host), json_get_string(message, "host", ""));
     json_each(it, json_get(message, "can")) ret->can |= ability_of(json_string(it, ""));

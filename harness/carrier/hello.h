@@ -24,8 +24,8 @@ enum hello_ability {
 extern const char *const hello_abilities[HELLO_ABILITIES_N + 1]; /* NULL-ended */
 
 struct hello {
-    int64_t version, uid;
-    char boot_id[40]; /* of the kernel there: who shares it shares clock and processes */
+    int64_t version, uid, pid; /* pid: as its own host numbers it */
+    char boot_id[40];          /* of the kernel there: who shares it shares clock and processes */
     char host[65];
     unsigned can; /* bits of enum hello_ability */
 };

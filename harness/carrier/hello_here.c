@@ -34,7 +34,7 @@ static void read_boot_id(char *ret, size_t size) {
 }
 
 void hello_here(struct hello *ret) {
-    *ret = (struct hello){.version = HELLO_VERSION, .uid = geteuid()};
+    *ret = (struct hello){.version = HELLO_VERSION, .uid = geteuid(), .pid = getpid()};
     read_boot_id(ret->boot_id, sizeof(ret->boot_id));
     gethostname(ret->host, sizeof(ret->host) - 1);
     ret->can = (unsigned)(process_adopt_orphans() == 0) << HELLO_CAN_ADOPTION |

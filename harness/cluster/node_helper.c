@@ -1,5 +1,6 @@
 #include "harness/cluster/node_helper.h"
 
+#include "base/base64.h"
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
@@ -11,11 +12,15 @@
 #include "faults/mechanism/call_watch.h"
 #include "faults/mechanism/clock_page.h"
 #include "faults/mechanism/tree.h"
+#include "harness/carrier/file_answer.h"
 #include "harness/carrier/hello.h"
+#include "harness/carrier/host_record.h"
+#include "harness/carrier/host_facts.h"
 #include "harness/cluster/cluster.h"
 #include "harness/cluster/dead_man.h"
 #include "harness/cluster/metadata.h"
 #include "harness/cluster/node_faults.h"
+#include "harness/cluster/node_output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,6 +37,8 @@
 
 /* Whatever the program leaves behind has this long to end by itself before it is counted. */
 static const int64_t settle_ns = 1000000000;
+/* What the harness has not taken by then is not added to. */
+enum { OUTPUT_WAITS_MAX = 4 << 20 };
 /* Who does not read for so long what is said at the end has gone, or will not read it. */
 enum { BYE_WAIT_MS = 1000 };
 
@@ -47,6 +54,9 @@ struct helper {
     struct loop_source *on_settle, *on_notice;
     const struct habitat *habitat;
     struct node_faults faults;     /* in force */
+    struct node_output output;     /* of the program, where the harness has no file for it */
+    struct host_record record;     /* of what is done on another host */
+    int64_t dead_man_ns;           /* until setup says otherwise; 0: never */
     struct dead_man *heals, *ends; /* of the harness: what lasts here, and the node */
     struct metadata *metadata;     /* of its cloud; NULL: it is in none */
     int clock;                     /* the page of the node's wall clock; -1: it has none */
@@ -92,7 +102,10 @@ static void on_silence(void *arg, int64_t silent_ns) {
     tree_signal(getpid(), SIGCONT); /* a harness that stops a node in turns may be stopped in one */
     if (h->habitat && h->habitat->heal)
         h->habitat->heal();
+    host_record_note(&h->record, "heal", "the harness was silent", NULL);
     answer_send(h, NULL, 0);
+    if (!carrier_has_lane(h->carrier)) /* on another host it may never be heard of again */
+        loop_stop(h->loop);
 }
 
 /* It has said nothing for so long that no run is left: nobody would ever end this node. */
@@ -143,7 +156,7 @@ static int send_ready(struct helper *h, struct err *err) {
         h->on_notice = loop_fd(h->loop, notice, LOOP_READ, on_noticed, h);
     if (r == 0) {
         answer(h, "ready");
-        answer_send(h, fds, n);
+        answer_send(h, fds, carrier_has_lane(h->carrier) ? n : 0);
     }
     for (size_t i = 0; i < n; i++)
         close(fds[i]);
@@ -159,6 +172,16 @@ static void take_watch(const struct json *setup, struct call_watch *ret) {
     }
 }
 
+/* The harness looks after its own host itself. */
+static int take_host(struct helper *h, const struct json *setup, struct err *err) {
+    const char *run = json_get_string(setup, "run", "");
+    if (carrier_has_lane(h->carrier))
+        return 0;
+    if (!*run)
+        return err_say(err, -EINVAL, "setup does not say which run it is");
+    return host_record_open(&h->record, run, err);
+}
+
 static void on_setup(struct helper *h, struct message *m) {
     struct err err;
     mode_t callers = umask(022); /* what is made here is for every user of the node */
@@ -170,11 +193,13 @@ static void on_setup(struct helper *h, struct message *m) {
     for (; disks.paths && fds < 2; fds++)
         disks.mounts[fds] = message_take_fd(m, fds);
     h->clock = message_take_fd(m, fds);
-    h->heals = dead_man_new(h->loop, carrier_in(h->carrier), json_get_i64(m->json, "dead_man", 0),
-                            on_silence, h);
+    dead_man_free(h->heals);
+    h->heals = dead_man_new(h->loop, carrier_in(h->carrier),
+                            json_get_i64(m->json, "dead_man", h->dead_man_ns), on_silence, h);
     h->ends = dead_man_new(h->loop, carrier_in(h->carrier), json_get_i64(m->json, "end", 0),
                            on_long_silence, h);
-    if (h->habitat->setup(m->json, &disks, &err) != 0 || send_ready(h, &err) != 0)
+    if (take_host(h, m->json, &err) != 0 || h->habitat->setup(m->json, &disks, &err) != 0 ||
+        send_ready(h, &err) != 0)
         broken(h, &err);
     for (size_t i = 0; i < 2; i++)
         file_close(&disks.mounts[i]);
@@ -276,12 +301,35 @@ static int spawn_watched(struct helper *h, struct process_spawn *s, struct err *
     return r;
 }
 
+static void on_output(void *arg, const char *bytes, size_t n) {
+    struct helper *h = arg;
+    BUF_FINI struct buf text = {0};
+    base64_put(&text, bytes, n);
+    json_put_string(answer(h, "output"), "bytes", buf_str(&text));
+    answer_send(h, NULL, 0);
+    node_output_pause(&h->output, carrier_waits(h->carrier) > OUTPUT_WAITS_MAX);
+}
+
+static void on_taken(void *arg) {
+    struct helper *h = arg;
+    node_output_pause(&h->output, false);
+}
+
+static int take_output(struct helper *h, struct message *m, struct err *err) {
+    int fd = message_take_fd(m, 0);
+    if (fd >= 0)
+        return fd;
+    if (carrier_has_lane(h->carrier))
+        return err_say(err, -EBADF, "there is nothing for the program to write to");
+    return node_output_begin(&h->output, h->loop, on_output, h, err);
+}
+
 static int start_program(struct helper *h, struct message *m, struct err *err) {
     const char *cwd = json_get_string(m->json, "cwd", "/");
     FILE_CLOSE int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    FILE_CLOSE int out = message_take_fd(m, 0);
+    FILE_CLOSE int out = take_output(h, m, err);
     if (out < 0)
-        return err_say(err, -EBADF, "there is nothing for the program to write to");
+        return out;
     if (access(cwd, X_OK) != 0)
         return err_set(err, -errno, "go to the directory %s", cwd);
     struct process_spawn s = {
@@ -303,15 +351,70 @@ static int start_program(struct helper *h, struct message *m, struct err *err) {
                                                 : process_spawn(&s, &h->program, err);
 }
 
+static void put_process(struct json_writer *w, pid_t pid) {
+    uint64_t start = 0;
+    process_start_ticks(pid, &start);
+    json_put_i64(w, "pid", pid);
+    json_put_i64(w, "start", (int64_t)start);
+}
+
+/* The process that has this number and began then: never the next owner of the number. */
+static int take_process(const struct json *m, struct process *ret, struct err *err) {
+    pid_t pid = (pid_t)json_get_i64(m, "pid", 0);
+    uint64_t start = 0;
+    if (pid <= 0)
+        return err_say(err, -EINVAL, "which process is not said");
+    int r = process_open(pid, ret, err);
+    if (r)
+        return r;
+    if (process_start_ticks(pid, &start) == 0 && start == (uint64_t)json_get_i64(m, "start", -1))
+        return 0;
+    process_close(ret);
+    return err_say(err, -ESRCH, "process %d has ended", (int)pid);
+}
+
+static int send_signal(struct helper *h, const struct json *m, struct err *err) {
+    struct process p;
+    int signo = (int)json_get_i64(m, "signo", 0);
+    char about[64];
+    int r = take_process(m, &p, err);
+    if (r)
+        return r;
+    snprintf(about, sizeof(about), "signal %d to process %d", signo, (int)p.pid);
+    host_record_note(&h->record, "signal", about, NULL);
+    r = process_signal(&p, signo);
+    process_close(&p);
+    return r ? err_set(err, r, "send %s", about) : 0;
+}
+
+static void on_signal(struct helper *h, struct message *m) {
+    struct err err;
+    int r = send_signal(h, m->json, &err);
+    answer(h, "signalled");
+    json_put_i64(&h->w, "token", json_get_i64(m->json, "token", 0));
+    json_put_string(&h->w, "error", r ? err.msg : NULL);
+    answer_send(h, NULL, 0);
+}
+
+static void note_run(struct helper *h, const struct json *run) {
+    BUF_FINI struct buf words = {0};
+    json_each(it, json_get(run, "argv"))
+        buf_printf(&words, "%s%s", words.len ? " " : "", json_string(it, ""));
+    host_record_note(&h->record, "run", buf_str(&words), NULL);
+}
+
 static void on_run(struct helper *h, struct message *m) {
     struct err err;
     if (h->program.pid) {
         err_say(&err, -EBUSY, "a program runs in this node already");
-    } else if (start_program(h, m, &err) == 0) {
+    } else if (note_run(h, m->json), start_program(h, m, &err) == 0) {
         h->settling = false;
         loop_timer_off(h->on_settle);
-        answer(h, "started");
-        answer_send(h, (int[]){h->program.pidfd, h->watched}, h->watched >= 0 ? 2 : 1);
+        put_process(answer(h, "started"), h->program.pid);
+        if (!carrier_has_lane(h->carrier))
+            answer_send(h, NULL, 0);
+        else
+            answer_send(h, (int[]){h->program.pidfd, h->watched}, h->watched >= 0 ? 2 : 1);
         file_close(&h->watched);
         return;
     }
@@ -332,6 +435,7 @@ static void on_settled(void *arg, int64_t now_ns) {
 
 static void program_ended(struct helper *h, int status) {
     process_close(&h->program);
+    node_output_drain(&h->output);
     json_put_i64(answer(h, "exited"), "status", status);
     answer_send(h, NULL, 0);
     h->settling = true;
@@ -352,10 +456,24 @@ static void on_child(void *arg, int signo) {
 
 /* ---- faults ---- */
 
+/* A process in words becomes the pidfd that would have come with the message. */
+static int take_target(struct message *m, struct err *err) {
+    struct process p;
+    if (m->fds[0] >= 0 || !json_get(m->json, "pid"))
+        return 0;
+    int r = take_process(m->json, &p, err);
+    if (r == 0)
+        m->fds[0] = p.pidfd;
+    return r;
+}
+
 static void on_fault(struct helper *h, struct message *m) {
     struct err err;
     int64_t token = json_get_i64(m->json, "token", 0);
-    int r = node_faults_do(&h->faults, m, h->program.pidfd, &err);
+    int r = take_target(m, &err);
+    host_record_note(&h->record, json_get_bool(m->json, "recover", false) ? "undo" : "fault",
+                     json_get_string(m->json, "fault", ""), NULL);
+    r = r ? r : node_faults_do(&h->faults, m, h->program.pidfd, &err);
     answer(h, "injected");
     json_put_i64(&h->w, "token", token);
     json_put_string(&h->w, "error", r ? err.msg : NULL);
@@ -409,35 +527,66 @@ static void on_clock(struct helper *h, struct message *m) {
     answer_send(h, NULL, 0);
 }
 
+static void on_file(struct helper *h, struct message *m) {
+    json_put_i64(answer(h, "file"), "token", json_get_i64(m->json, "token", 0));
+    file_answer(m->json, &h->w);
+    answer_send(h, NULL, 0);
+}
+
+static void on_inventory(struct helper *h, struct message *m) {
+    host_facts_put(answer(h, "inventory"));
+    answer_send(h, NULL, 0);
+}
+
 /* ---- the carrier ---- */
 
-static void refuse(struct helper *h, const char *op) {
+static void refuse(struct helper *h, const char *op, const char *why) {
     struct err err;
     err_say(&err, -EPROTO,
-            "the harness said \"%s\"%s, which nobody understands: give both ends the "
-            "same version of RankQuake",
-            op, h->greeted ? "" : " before it said hello");
+            "the harness said \"%s\" %s: give both ends the same version of RankQuake", op, why);
     broken(h, &err);
+}
+
+static const struct order {
+    const char *op;
+    void (*fn)(struct helper *h, struct message *m);
+    enum { AT_ANY_TIME, BEFORE_SETUP, AFTER_SETUP } when;
+} orders[] = {{"hello", on_hello, AT_ANY_TIME},
+              {"beat", on_beat, AT_ANY_TIME},
+              {"clock", on_clock, AT_ANY_TIME},
+              {"file", on_file, AT_ANY_TIME},
+              {"inventory", on_inventory, AT_ANY_TIME},
+              {"setup", on_setup, BEFORE_SETUP},
+              {"net", on_net, AFTER_SETUP},
+              {"run", on_run, AFTER_SETUP},
+              {"fault", on_fault, AFTER_SETUP},
+              {"signal", on_signal, AFTER_SETUP},
+              {"notice", on_notice, AFTER_SETUP},
+              {"sockets", on_sockets, AFTER_SETUP}};
+
+static const struct order *order_of(const char *op) {
+    for (size_t i = 0; i < sizeof(orders) / sizeof(*orders); i++)
+        if (str_eq(op, orders[i].op))
+            return &orders[i];
+    return NULL;
 }
 
 static void handle(void *arg, struct message *m) {
     struct helper *h = arg;
-    static const struct {
-        const char *op;
-        void (*fn)(struct helper *h, struct message *m);
-    } ops[] = {{"hello", on_hello}, {"beat", on_beat},     {"clock", on_clock},
-               {"setup", on_setup}, {"net", on_net},       {"run", on_run},
-               {"fault", on_fault}, {"notice", on_notice}, {"sockets", on_sockets}};
     const char *op = json_get_string(m->json, "op", "");
+    const struct order *o = order_of(op);
     dead_man_heard(h->heals);
     dead_man_heard(h->ends);
-    size_t i = 0;
-    while (i < sizeof(ops) / sizeof(*ops) && !str_eq(op, ops[i].op))
-        i++;
-    if (i < sizeof(ops) / sizeof(*ops) && (h->greeted || ops[i].fn == on_hello))
-        ops[i].fn(h, m);
+    if (!o)
+        refuse(h, op, "which nobody understands");
+    else if (!h->greeted && o->fn != on_hello)
+        refuse(h, op, "before it said hello");
+    else if (o->when == AFTER_SETUP && !h->habitat)
+        refuse(h, op, "before setup");
+    else if (o->when == BEFORE_SETUP && h->habitat)
+        refuse(h, op, "a second time");
     else
-        refuse(h, op);
+        o->fn(h, m);
 }
 
 static void on_end(void *arg, const struct err *why) {
@@ -447,27 +596,51 @@ static void on_end(void *arg, const struct err *why) {
     loop_stop(h->loop);
 }
 
+static void on_told_to_end(void *arg, int signo) {
+    struct helper *h = arg;
+    loop_stop(h->loop);
+}
+
 /* The last that is heard of a node. */
 static void say_bye(struct helper *h) {
     TEXTS_FINI struct texts left = {0};
     if (h->habitat && h->habitat->end)
         h->habitat->end(&left);
-    json_put_strings(answer(h, "bye"), "left", texts_list(&left));
+    answer(h, "bye");
+    json_put_strings(&h->w, "left", texts_list(&left));
+    json_array(&h->w, "healed");
+    if (!carrier_has_lane(h->carrier)) /* here the harness undoes what lasts, or its death does */
+        node_faults_undo(&h->faults, -1, &h->w);
+    json_end_array(&h->w);
+    host_record_note(&h->record, "bye", left.n ? "something is left" : NULL, NULL);
     answer_send(h, NULL, 0);
     carrier_flush(h->carrier, BYE_WAIT_MS);
 }
 
-int node_helper_run(const struct carrier_ends *ends, struct err *err) {
-    struct helper h = {.program = PROCESS_NONE, .watched = -1, .clock = -1};
+int node_helper_run(const struct carrier_ends *ends, int64_t dead_man_ns, struct err *err) {
+    struct helper h = {.program = PROCESS_NONE,
+                       .watched = -1,
+                       .clock = -1,
+                       .output = NODE_OUTPUT_NONE,
+                       .record = HOST_RECORD_NONE,
+                       .dead_man_ns = dead_man_ns};
     h.loop = loop_new(err);
     if (!h.loop)
         return err->code;
-    h.carrier = carrier_new(h.loop, ends, &(struct carrier_listener){handle, on_end, &h});
+    h.carrier = carrier_new(h.loop, ends, &(struct carrier_listener){handle, on_end, &h, on_taken});
+    h.heals = dead_man_new(h.loop, ends->in, dead_man_ns, on_silence, &h);
     loop_signal(h.loop, SIGCHLD, on_child, &h);
+    if (!carrier_has_lane(h.carrier)) { /* whoever stops it there wants it to end well */
+        loop_signal(h.loop, SIGTERM, on_told_to_end, &h);
+        loop_signal(h.loop, SIGINT, on_told_to_end, &h);
+        loop_signal(h.loop, SIGHUP, on_told_to_end, &h);
+    }
     h.on_settle = loop_timer(h.loop, on_settled, &h);
     say_hello(&h);
     int r = loop_run(h.loop, err);
     say_bye(&h);
+    node_output_end(&h.output);
+    host_record_close(&h.record);
     process_close(&h.program);
     node_faults_fini(&h.faults);
     dead_man_free(h.heals);

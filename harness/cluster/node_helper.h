@@ -8,6 +8,8 @@
  * says when, `t`, by its own CLOCK_MONOTONIC. What neither end knows is refused, and so is whatever
  * comes before hello.
  *   both     hello {version, ..}: hello.h. Another version is refused before anything is done
+ *   harness  file {token, do, path, at, max}    helper  file {token, ..}: file_answer.h
+ *   harness  inventory {}             helper  inventory {..}: host_facts.h
  *   harness  clock {t1}               helper  clock {t1, t2, t3}: heard and answered; clock_bound.h
  *   harness  setup {name, isolation, privileged, watch, calls, hosts, keep:[path..], dirs:[path..],
  *                   root: {dir, show:[path..], programs, libraries:[name=path..], name_servers,
@@ -37,7 +39,15 @@
  *   harness  beat {}                  nothing but a sign that it is there: see dead_man.h
  *   helper   healed {silent_ns, undone:[{fault, name, error|null}..]}    it said nothing for too long
  *   helper   broken {error}: it cannot go on
- *   helper   bye {left:[text..]}: it ends; what it could not take along */
+ *   helper   bye {left:[text..], healed:[{fault, name, error|null}..]}: it ends; what it could not
+ *            take along, and what it has undone
+ *
+ * Without a lane there are no descriptors, and this is said in their place:
+ *   setup    {run}: which run it is, for the host's lock and its log of acts (host_record.h)
+ *   run      helper  output {bytes}: what the program prints, in base64, as it comes
+ *   started  {pid, start}: by these two a process of the host is known, start in clock ticks
+ *   fault    {pid, start}: of the target
+ *   harness  signal {token, pid, start, signo}    helper  signalled {token, error|null} */
 #pragma once
 
 #include "base/json.h"
@@ -46,9 +56,11 @@
 #include "harness/carrier/carrier.h"
 #include "harness/cluster/sockets.h"
 
-/* Serves the carrier until its other end has gone, and takes its ends. Returns 0, or a -errno when it
- * could not even begin. */
-int node_helper_run(const struct carrier_ends *ends, struct err *err);
+/* Serves the carrier until its other end has gone, and takes its ends. dead_man_ns: for how long
+ * nothing may be heard before `setup` says so. Without a lane it is on another host, or as if it were:
+ * then it undoes what lasts and ends after such a silence. Returns 0, or a -errno when it could not
+ * even begin. */
+int node_helper_run(const struct carrier_ends *ends, int64_t dead_man_ns, struct err *err);
 
 /* A root file system of the node's own (`root` of setup): entered before, furnished after it has
  * its own /tmp and /run. What is shown is of the host's paths, and at the same place. */

@@ -14,7 +14,7 @@ static int node_main(int argc, char **argv) {
         return EXIT_USAGE_ERROR;
     }
     const struct carrier_ends ends = {(int)stream, (int)stream, (int)lane};
-    if (node_helper_run(&ends, &err) == 0)
+    if (node_helper_run(&ends, 0, &err) == 0)
         return EXIT_PASS;
     return verb_broken(&verb_node, &err);
 }

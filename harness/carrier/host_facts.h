@@ -1,0 +1,8 @@
+/* host_facts: what a helper's host is made of, as far as a run on it depends on it. */
+#pragma once
+
+#include "base/json.h"
+
+/* Puts {kernel, machine, cpus, memory, free, gpus, uptime_ns}: memory and the room that is left on
+ * the file system of temporary files in bytes, uptime by CLOCK_BOOTTIME. */
+void host_facts_put(struct json_writer *w);

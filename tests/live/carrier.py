@@ -1,0 +1,249 @@
+"""The other end of a node helper, for carrier.sh: says what a harness would, and what none would, to the helper that a
+command reaches, and tells what is wrong with its answers. Usage: carrier.py RUN COMMAND..."""
+import base64, json, os, select, signal, struct, subprocess, sys, time
+
+DEADLINE_S = 60
+run, command = sys.argv[1], sys.argv[2:]
+wrong = []
+
+
+def check(true, what):
+    if not true:
+        wrong.append(what)
+
+
+class Helper:
+    def __init__(self, more=(), hello=True):
+        self.began = time.monotonic()
+        self.process = subprocess.Popen(command + list(more), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        self.bytes, self.heard = b"", []
+        if hello:
+            self.hello = self.wait("hello")
+            self.up_s = time.monotonic() - self.began
+            self.say(op="hello", version=1)
+
+    def raw(self, text):
+        self.process.stdin.write(text)
+
+    def say(self, **message):
+        text = json.dumps(message).encode()
+        self.raw(struct.pack(">I", len(text)) + text)
+
+    def read(self, seconds=DEADLINE_S):
+        """The next message; None: the helper has gone, or says nothing for so long."""
+        until = time.monotonic() + seconds
+        while True:
+            if len(self.bytes) >= 4:
+                n = struct.unpack(">I", self.bytes[:4])[0]
+                if len(self.bytes) >= 4 + n:
+                    m = json.loads(self.bytes[4:4 + n])
+                    self.bytes = self.bytes[4 + n:]
+                    self.heard.append(m)
+                    return m
+            if not select.select([self.process.stdout], [], [], max(0, until - time.monotonic()))[0]:
+                return None
+            more = os.read(self.process.stdout.fileno(), 65536)
+            if not more:
+                return None
+            self.bytes += more
+
+    def wait(self, op):
+        while True:
+            m = self.read()
+            if m is None:
+                check(False, f"no {op}; heard {[h['op'] for h in self.heard]}")
+                return {}
+            if m["op"] == op:
+                return m
+
+    def setup(self, who=None):
+        self.say(op="setup", name="n0", isolation="processes", privileged=False, dir="/tmp", addr="127.0.0.1",
+                 events=f"@carrier-test-{os.getpid()}-{time.monotonic_ns()}", run=who or run)
+
+    def start(self, *argv):
+        self.say(op="run", argv=argv, env=["PATH=/usr/bin:/bin", "GREETING=hello"], cwd="/")
+        return self.wait("started")
+
+    def end(self):
+        self.process.stdin.close()
+        bye = self.wait("bye")
+        check(self.process.wait(DEADLINE_S) == 0, "it did not end well")
+        return bye
+
+
+def refusals():
+    for text, says in ((b"Last login: today\n", "Last login: today"), (b"\0\0\0\x03[1]", "no object"),
+                       (b"\0\0\0\x02{]", "cannot be read"), (b"\xff\xff\xff\xff", "no message"), (b"\0\0\0\0", "no message")):
+        h = Helper()
+        h.raw(text)
+        check(says in h.wait("broken").get("error", ""), f"{text!r}: {h.heard}")
+        check(h.process.wait(DEADLINE_S) == 0, f"{text!r}: it did not end")
+    for message, says in (({"op": "fly"}, '"fly" which nobody understands'), ({"op": "run"}, '"run" before setup'),
+                          ({"op": "hello", "version": 7}, "version 7"),
+                          ({"op": "setup", "isolation": "processes"}, "does not say which run")):
+        h = Helper()
+        h.say(**message)
+        check(says in h.wait("broken").get("error", ""), f"{message}: {h.heard}")
+    h = Helper(hello=False)
+    h.say(op="inventory")
+    check("before it said hello" in h.wait("broken").get("error", ""), f"before hello: {h.heard}")
+
+
+def a_program():
+    h = Helper()
+    check(h.hello.get("version") == 1 and len(h.hello.get("boot_id", "")) == 36 and h.hello.get("host"), f"{h.hello}")
+    check({"adoption", "pidfds"} <= set(h.hello.get("can", [])), f"{h.hello}")
+    check("descriptors" not in h.hello.get("can", []), "it takes descriptors, on another host")
+    h.setup()
+    h.wait("ready")
+    started = h.start("sh", "-c", 'printf "$GREETING \\377\\n"; sed s/^/x/ /proc/self/cmdline; echo last >&2; exit 7')
+    check(started.get("pid", 0) > 1 and started.get("start", 0) > 0, f"{started}")
+    exited = h.wait("exited")
+    check(os.waitstatus_to_exitcode(exited.get("status", 0)) == 7, f"{exited}")
+    said = b"".join(base64.b64decode(m["bytes"]) for m in h.heard if m["op"] == "output")
+    check(said.startswith(b"hello \xff\n") and said.endswith(b"last\n"), f"it printed {said!r}")
+    stamps = [m["t"] for m in h.heard]
+    check(stamps == sorted(stamps), f"stamps go back: {stamps}")
+    found = h.wait("leftovers").get("found", {})
+    check(found.get("processes") == [], f"{found}")
+
+    started = h.start("sleep", "1000")
+    h.say(op="signal", token=5, pid=started["pid"], start=started["start"] + 1, signo=15)
+    answer = h.wait("signalled")
+    check("has ended" in (answer.get("error") or "") and answer.get("token") == 5, f"another process was struck: {answer}")
+    h.say(op="signal", token=6, pid=started["pid"], start=started["start"], signo=15)
+    check(h.wait("signalled").get("error") is None, f"{h.heard[-1]}")
+    check(h.wait("exited").get("status") == signal.SIGTERM, f"{h.heard[-1]}")
+
+    h.say(op="run", argv=["no-such-program"], env=["PATH=/bin"], cwd="/")
+    check("no-such-program" in h.wait("failed").get("why", ""), f"{h.heard[-1]}")
+    started = h.start("sh", "-c", "head -c 30000000 /dev/zero; exit 0")
+    check(h.wait("exited").get("status") == 0, "a program that prints much did not end")
+    zeros = sum(len(base64.b64decode(m["bytes"])) for m in h.heard[h.heard.index(started):] if m["op"] == "output")
+    check(zeros == 30000000, f"{zeros} of 30000000 bytes came")
+    check(h.end().get("left") == [], f"{h.heard[-1]}")
+
+
+def files():
+    h = Helper()
+    h.say(op="file", token=1, do="read", path="/proc/self/status")
+    check(b"rankquake-node" in base64.b64decode(h.wait("file").get("bytes", "")), "/proc is not read")
+    h.say(op="file", token=2, do="tail", path="/etc/passwd", max=10)
+    tail = h.wait("file")
+    with open("/etc/passwd", "rb") as passwd:
+        check(base64.b64decode(tail.get("bytes", "")) == passwd.read()[-10:], f"{tail}")
+    check(tail.get("at") == tail.get("size", 0) - 10, f"{tail}")
+    h.say(op="file", token=3, do="list", path="/proc/self/task")
+    entries = h.wait("file").get("entries", [])
+    check([e["kind"] for e in entries] == ["directory"], f"{entries}")
+    for path, do, says in (("etc/passwd", "read", "whole path"), ("/nowhere/at/all", "read", "/nowhere/at/all"),
+                           ("/dev/zero", "read", "/dev/zero"), ("/etc/passwd", "eat", '"eat"'), ("/etc/passwd", "list", "/etc/passwd")):
+        h.say(op="file", token=4, do=do, path=path)
+        check(says in h.wait("file").get("error", ""), f"{path}: {h.heard[-1]}")
+    h.say(op="inventory")
+    i = h.wait("inventory")
+    check(i.get("cpus", 0) >= 1 and i.get("memory", 0) > 1 << 20 and i.get("free", 0) > 0 and i.get("kernel"), f"{i}")
+    h.say(op="clock", t1=17)
+    c = h.wait("clock")
+    check(c.get("t1") == 17 and 0 < c.get("t2", 0) <= c.get("t3", 0), f"{c}")
+    h.end()
+
+
+ESCAPES = "setsid sh -c 'sleep 2001 & sleep 2002' & (sleep 2003 &) ; exec sleep 2004"
+
+
+def below(helper):
+    """Pids on the helper's host of what ESCAPES starts."""
+    helper.say(op="file", token=1, do="list", path="/proc")
+    found = []
+    for name in [e["name"] for e in helper.wait("file").get("entries", []) if e["name"].isdigit()]:
+        helper.say(op="file", token=2, do="read", path=f"/proc/{name}/cmdline")
+        if base64.b64decode(helper.wait("file").get("bytes", "")).startswith(b"sleep\x00200"):
+            found.append(name)
+    return found
+
+
+def stat_of(pid, helper):
+    helper.say(op="file", token=3, do="read", path=f"/proc/{pid}/stat")
+    return base64.b64decode(helper.wait("file").get("bytes", "")).rsplit(b")", 1)[1].split()
+
+
+def parent_of(pid, helper):
+    return int(stat_of(pid, helper)[1])
+
+
+def started_of(pid, helper):
+    return int(stat_of(pid, helper)[19])
+
+
+def ends():
+    """All ways in which the harness may go: nothing is left on the host."""
+    witness = Helper()
+    witness.setup()
+    witness.wait("ready")
+    for way in ("closed", "silent", "helper", "keeper", "way"):
+        h = Helper(["--dead-man", "1s"] if way == "silent" else [])
+        h.setup()
+        h.wait("ready")
+        h.start("sh", "-c", ESCAPES)
+        while len(below(witness)) < 4:
+            h.say(op="beat")
+        if way == "closed":
+            check(h.end() == h.heard[-1] and h.heard[-1]["left"] == [], f"{way}: {h.heard[-1]}")
+        elif way == "way":  # ssh, or the keeper itself
+            h.process.kill()
+            h.process.wait()
+        elif way in ("helper", "keeper"):
+            pid, start = h.hello["pid"], started_of(h.hello["pid"], witness)
+            if way == "keeper":
+                pid = parent_of(pid, witness)
+                start = started_of(pid, witness)
+            witness.say(op="signal", token=7, pid=pid, start=start, signo=9)
+            check(witness.wait("signalled").get("error") is None, f"{way}: {witness.heard[-1]}")
+            h.process.wait(DEADLINE_S)
+        else:
+            healed = h.wait("healed")
+            check(800000000 < healed.get("silent_ns", 0) < 30000000000, f"{healed}")
+            check(h.wait("bye").get("left") == [], f"{way}: {h.heard[-1]}")
+            h.process.wait(DEADLINE_S)
+        until = time.monotonic() + DEADLINE_S  # a helper that is told of nothing ends within its dead man
+        while below(witness) and time.monotonic() < until:
+            pass
+        check(not below(witness), f"{way}: left {below(witness)}")
+    witness.end()
+
+
+def one_run_a_host():
+    first = Helper()
+    first.setup()
+    first.wait("ready")
+    other = Helper()
+    other.setup("another-run")
+    check(f"taken by the run {run}" in other.wait("broken").get("error", ""), f"{other.heard[-1]}")
+    same = Helper()
+    same.setup()
+    same.wait("ready")
+    first.end()
+    same.end()
+    other = Helper()
+    other.setup("another-run")
+    other.wait("ready")
+    name = f"/var/tmp/rankquake-{other.hello['uid']}/{other.hello['host']}.acts.jsonl"
+    other.start("true")
+    other.say(op="file", token=1, do="tail", path=name, max=100000)
+    acts = [json.loads(l) for l in base64.b64decode(other.wait("file").get("bytes", "")).splitlines()[1:]]
+    mine = [a["act"] for a in acts if a["run"] == run]
+    check("bye" in mine and "run" in mine and mine.count("signal") >= 1, f"{name}: {mine}")
+    check(acts and acts[-1]["run"] == "another-run" and acts[-1]["act"] == "run", f"{acts[-1:]}")
+    other.end()
+
+
+for part in (refusals, a_program, files, ends, one_run_a_host):
+    before = len(wrong)
+    try:
+        part()
+    except (OSError, KeyError, IndexError, ValueError, subprocess.TimeoutExpired) as e:
+        check(False, f"{type(e).__name__}: {e}")
+    wrong[before:] = [f"{part.__name__}: {w}" for w in wrong[before:]]
+print(*wrong, sep="\n", end="\n" if wrong else "")
+sys.exit(1 if wrong else 0)
