@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PARTS = 8 };
+enum { PARTS = 4 };
 static const size_t memory_size = (size_t)PARTS * DISK_SPOOL_PART;
 
 #ifndef MADV_POPULATE_WRITE

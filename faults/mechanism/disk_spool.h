@@ -1,8 +1,8 @@
 /* disk_spool: what goes to the ends of two files, the bytes of a record and its lines, put there by a
  * thread of its own, while whoever records goes on: a program waits for it.
  *
- * It is held in a few parts of memory that are used again and again: on a machine whose memory comes
- * from another, a page that is touched first takes longer than to fill it. One thread fills, by
+ * It is held in a few parts of memory that are used again and again: a page that is touched first takes
+ * longer than to fill it, and more than some MiB fall out of the processor's cache. One thread fills, by
  * these calls; they wait only where all parts are full, until the disk has taken one. */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { DISK_SPOOL_PART = 4 << 20 };
+enum { DISK_SPOOL_PART = 1 << 20 };
 
 struct disk_spool;
 

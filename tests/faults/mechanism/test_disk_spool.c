@@ -36,7 +36,7 @@ static void assert_byte(int fd, off_t at, unsigned char wanted) {
 }
 
 static void test_more_than_is_ever_held_arrives_whole_and_in_order(void **state) {
-    enum { PIECE = 3 << 20, PIECES = 20 }; /* no two of them in a part */
+    enum { PIECE = DISK_SPOOL_PART / 4 * 3, PIECES = 20 }; /* no two of them in a part */
     FILE_CLOSE int bytes = memory_file();
     FILE_CLOSE int lines = memory_file();
     struct disk_spool *s = spool_to(bytes, lines);
