@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/sha256.h"
+#include "base/sys/clock.h"
 #include "base/sys/file.h"
 #include "base/texts.h"
 #include "harness/crash/image.h"
@@ -21,9 +22,11 @@ struct writing {
     int fd;
     const char *path;
     struct err *err;
+    int64_t now_ns;  /* when the last operation was done, as far as times of files go */
     struct mode_of { /* directories get theirs in the end, or nothing could be put into some */
         char *path;
         unsigned mode;
+        int64_t age_ns;
     } * modes;
     size_t modes_n;
 };
@@ -44,6 +47,14 @@ static int write_run(int fd, const struct crash_run *r) {
     return 0;
 }
 
+/* Some jobs take the newest file for their last checkpoint. */
+static int set_time(struct writing *w, const char *path, int64_t age_ns) {
+    int64_t t_ns = w->now_ns - age_ns;
+    struct timespec t = {t_ns / 1000000000, t_ns % 1000000000}, both[] = {t, t};
+    return utimensat(w->fd, path, both, AT_SYMLINK_NOFOLLOW) < 0 ? fail(w, path, "set the time of")
+                                                                 : 0;
+}
+
 static int write_file(struct writing *w, const struct crash_entry *e) {
     FILE_CLOSE int fd = openat(w->fd, e->path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -60,26 +71,26 @@ static int write_one(void *arg, const struct crash_entry *e) {
     struct writing *w = arg;
     if (e->same_as)
         return linkat(w->fd, e->same_as, w->fd, e->path, 0) < 0 ? fail(w, e->path, "link") : 0;
-    switch (e->kind) {
-    case CRASH_FILE:
-        return write_file(w, e);
-    case CRASH_LINK:
-        return symlinkat(e->to, w->fd, e->path) < 0 ? fail(w, e->path, "make the link") : 0;
-    case CRASH_DIRECTORY:
-        break;
-    }
+    int r = 0;
+    if (e->kind == CRASH_FILE)
+        r = write_file(w, e);
+    else if (e->kind == CRASH_LINK)
+        r = symlinkat(e->to, w->fd, e->path) < 0 ? fail(w, e->path, "make the link") : 0;
+    if (e->kind != CRASH_DIRECTORY)
+        return r ? r : set_time(w, e->path, e->age_ns);
     if (mkdirat(w->fd, e->path, 0700) < 0)
         return fail(w, e->path, "make the directory");
-    mem_push(w->modes, w->modes_n) = (struct mode_of){mem_strdup(e->path), e->mode};
+    mem_push(w->modes, w->modes_n) = (struct mode_of){mem_strdup(e->path), e->mode, e->age_ns};
     return 0;
 }
 
-static int set_modes(struct writing *w) {
+static int finish_directories(struct writing *w) {
     int r = 0;
     while (w->modes_n) {
         struct mode_of m = w->modes[--w->modes_n];
         if (!r && fchmodat(w->fd, m.path, m.mode, 0) < 0)
             r = fail(w, m.path, "set the mode of");
+        r = r ? r : set_time(w, m.path, m.age_ns);
         free(m.path);
     }
     free(w->modes);
@@ -101,14 +112,14 @@ static bool is_empty(int fd) {
 
 int crash_folder_write(struct crash_states *s, size_t state, const char *path, struct err *err) {
     FILE_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    struct writing w = {.fd = fd, .path = path, .err = err};
+    struct writing w = {.fd = fd, .path = path, .err = err, .now_ns = clock_realtime_ns()};
     if (fd < 0)
         return err_set(err, -errno, "%s", path);
     if (!is_empty(fd))
         return err_set(err, -ENOTEMPTY, "%s", path);
     int r = crash_states_walk(s, state, write_one, &w);
-    int modes = set_modes(&w);
-    return r ? r : modes;
+    int last = finish_directories(&w);
+    return r ? r : last;
 }
 
 /* ---- hashing ---- */

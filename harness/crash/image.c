@@ -38,6 +38,7 @@ static void clear(struct crash_image *m) {
     for (size_t i = 0; i < m->changes->inodes_n; i++) {
         m->files[i].pieces_n = 0;
         m->files[i].mode = m->changes->inodes[i].mode;
+        m->files[i].t_ns = 0;
     }
     for (size_t i = 0; i < m->changes->implied_n; i++)
         m->slots[m->changes->implied[i].slot] = m->changes->implied[i].inode;
@@ -46,12 +47,19 @@ static void clear(struct crash_image *m) {
 static void piece(struct crash_image *m, size_t i, uint64_t from, uint64_t to, uint64_t size) {
     struct crash_file *f = &m->files[m->changes->v[i].inode];
     mem_push(f->pieces, f->pieces_n) = (struct crash_piece){i, from, to, size};
+    f->t_ns = m->changes->record->v[i].t_ns;
 }
 
 static void set_names(struct crash_image *m, size_t i, bool removal_lost) {
     const struct crash_change *g = &m->changes->v[i];
-    for (size_t k = 0; k < g->sets - removal_lost; k++)
-        m->slots[g->set[k].slot] = g->set[k].inode;
+    int64_t t_ns = m->changes->record->v[i].t_ns;
+    for (size_t k = 0; k < g->sets - removal_lost; k++) {
+        size_t slot = g->set[k].slot;
+        m->slots[slot] = g->set[k].inode;
+        m->files[m->changes->slots[slot].dir].t_ns = t_ns;
+    }
+    if (g->makes)
+        m->files[g->inode].t_ns = t_ns;
 }
 
 /* losses: those of this write. */
@@ -293,6 +301,16 @@ struct stroll {
     const char **of; /* paths of directories, by inode */
 };
 
+/* A record is anybody's: ten years at most. */
+static int64_t age(const struct crash_image *m, size_t inode) {
+    static const int64_t most = 10LL * 365 * 24 * 3600 * 1000000000;
+    const struct disk_record *r = m->changes->record;
+    int64_t last = r->n ? r->v[r->n - 1].t_ns : 0, t = m->files[inode].t_ns, ret;
+    if (t >= last)
+        return 0;
+    return __builtin_sub_overflow(last, t, &ret) || ret > most ? most : ret;
+}
+
 static int see_one(struct stroll *s, size_t slot, size_t inode, size_t content) {
     const struct crash_changes *c = s->image->changes;
     const struct crash_inode *n = &c->inodes[inode];
@@ -301,6 +319,7 @@ static int see_one(struct stroll *s, size_t slot, size_t inode, size_t content) 
                                     : n->kind == INODE_FILE    ? CRASH_FILE
                                                                : CRASH_LINK,
                             .mode = s->image->files[inode].mode,
+                            .age_ns = age(s->image, inode),
                             .to = n->to};
     e.path =
         *above ? arena_printf(&s->paths, "%s/%s", above, c->slots[slot].name) : c->slots[slot].name;

@@ -12,6 +12,7 @@ struct crash_image {
         struct crash_piece *pieces;      /* by mem_push; pieces_n 0 keeps its memory */
         size_t pieces_n, content, place; /* place: in seen */
         unsigned mode;                   /* of a directory too */
+        int64_t t_ns;                    /* of the last change to its bytes, size or names */
         const char *first; /* while it is walked through: the path by which it was met */
     } * files;             /* by inode */
     bool *went;            /* by operation, of a way in which others went on: what they have done */

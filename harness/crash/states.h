@@ -132,6 +132,7 @@ struct crash_entry {
     const char *to;          /* of a symbolic link */
     const char *same_as;     /* of a file with several names: the first of them; else NULL */
     uint64_t size;           /* of a file */
+    int64_t age_ns;          /* since it was changed, as of the last operation of the record */
     const struct crash_run { /* its bytes in order; what none of them covers is zero */
         uint64_t at, size;
         const unsigned char *bytes;

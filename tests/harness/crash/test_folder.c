@@ -112,6 +112,40 @@ static void test_what_is_written_is_what_the_programs_had_done(void **state) {
     made_drop(&made);
 }
 
+static int64_t changed_ns(int dir, const char *name) {
+    struct stat st;
+    assert_int_equal(fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW), 0);
+    return (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+}
+
+/* An hour between two operations: the newest file is what the job wrote last. */
+static void test_files_are_as_old_as_their_last_change(void **state) {
+    static const int64_t hour_ns = 3600LL * 1000000000;
+    struct crash_states s;
+    struct err err = {0};
+    char path[64];
+    (void)state;
+    fill();
+    for (size_t i = 0; i < made.record.n; i++)
+        made.v[i].t_ns = (int64_t)(i + 1) * hour_ns;
+    find(&s);
+    write_last(&s, path);
+    FILE_CLOSE int dir = open(path, O_RDONLY | O_DIRECTORY);
+    int64_t model = changed_ns(dir, "new/model"); /* written by operation 5 */
+    assert_int_equal((changed_ns(dir, "latest") - model) / hour_ns, 2);
+    assert_int_equal((changed_ns(dir, "new/second") - model) / hour_ns, 3); /* truncated by 8 */
+    assert_int_equal((changed_ns(dir, "new") - model) / hour_ns, 5);        /* exchanged by 10 */
+    assert_int_equal(file_remove_tree(path, &err), 0);
+    crash_states_fini(&s);
+    made.v[0].t_ns = INT64_MIN; /* nobody knows of whom a record is */
+    made.v[made.record.n - 1].t_ns = INT64_MAX;
+    find(&s);
+    write_last(&s, path);
+    assert_int_equal(file_remove_tree(path, &err), 0);
+    crash_states_fini(&s);
+    made_drop(&made);
+}
+
 static void test_any_change_of_a_directory_changes_its_hash(void **state) {
     struct crash_states s;
     struct err err = {0};
@@ -168,6 +202,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_state_is_read_as_it_was_written),
         cmocka_unit_test(test_what_is_written_is_what_the_programs_had_done),
+        cmocka_unit_test(test_files_are_as_old_as_their_last_change),
         cmocka_unit_test(test_any_change_of_a_directory_changes_its_hash),
         cmocka_unit_test(test_a_directory_that_is_not_empty_is_refused),
         cmocka_unit_test(test_what_is_no_file_is_refused),
