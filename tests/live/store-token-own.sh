@@ -82,6 +82,10 @@ if ! command -v munged >/dev/null || ! unshare -m true 2>/dev/null; then
     echo 'no munged here (package munge), or no right to a mount namespace: MUNGE was not tried'
     exit $bad
 fi
+if grep -q 'built without munge.h' "$BIN/rankrun"; then
+    echo 'rankrun was built without munge.h (package libmunge-dev): MUNGE was not tried'
+    exit $bad
+fi
 cat >slurm <<'E2'
 #!/usr/bin/env bash
 # In a mount namespace of its own: a daemon, two agents as of a Slurm job, and a stranger of another user.
