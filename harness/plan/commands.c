@@ -56,6 +56,14 @@ static void add_features(struct commands_list *l) {
     }
 }
 
+static void add_build(struct commands_list *l) {
+    const struct build_spec *b = &l->plan->scenario->job.build;
+    if (b->run)
+        add(l, "job.build", b->place, words_of(l->plan, b->run),
+            "before the run, where no build of the same inputs is kept")
+            ->is_keyed = true;
+}
+
 static void add_interpreters(struct commands_list *l) {
     struct plan *p = l->plan;
     const struct job_spec *j = &p->scenario->job;
@@ -160,9 +168,10 @@ void plan_find_commands(struct plan *p) {
     if (p->commands)
         return;
     interpreter_find(p, NULL);
-    size_t most = s->features_n + s->probes_n + s->checks_n + 6;
+    size_t most = s->features_n + s->probes_n + s->checks_n + 7;
     struct commands_list l = {p, arena_array(&p->arena, struct plan_command, most), 0};
     add_features(&l);
+    add_build(&l);
     add_interpreters(&l);
     add_probes(&l);
     add_judges(&l);

@@ -3,6 +3,7 @@
 #include "base/str.h"
 #include "base/sys/file.h"
 #include "harness/plan/features.h"
+#include "harness/plan/building.h"
 #include "harness/plan/interpreter.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/rootfs.h"
@@ -75,6 +76,13 @@ static int check_job(const struct plan *p, struct arena *a, struct err *err) {
     const char *name = p->scenario->job.run[0], *near = name, *path = plan_path(&p->scenario->job);
     if (strchr(name, '{') || str_eq(name, "-m"))
         return 0; /* a directory that does not exist yet; a module that Python looks for */
+    const struct build_spec *build = &p->scenario->job.build;
+    if (build->run) {
+        TEXTS_FINI struct texts inputs = {0};
+        int r = building_inputs(build, &inputs, err);
+        if (r || building_makes(build, name))
+            return r;
+    }
     if (str_ends(name, ".py"))
         return check_script(p, name, err);
     enum found found =

@@ -59,6 +59,7 @@ struct plan_command {
     const char *nodes; /* "n0 n1 n2", where it is started; NULL: outside of them, on this host */
     bool is_ours;      /* rankquake itself, which asks a server that the scenario names */
     bool is_asked;     /* an interpreter that is asked what it has */
+    bool is_keyed; /* the scenario says all that it reads, and the key of the job is made of it */
 };
 
 struct plan {

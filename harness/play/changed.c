@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "base/sys/file.h"
 #include "base/sys/printing.h"
+#include "harness/run/built.h"
 #include "harness/run/control.h"
 
 #include <errno.h>
@@ -305,7 +306,7 @@ static const char *reason_of_commands(const struct plan *p, struct arena *a) {
     for (size_t i = 0; i < p->commands_n; i++) {
         const struct plan_command *c = &p->commands[i];
         bool probe = str_starts(c->key, "probe.");
-        if (!c->is_ours && !c->is_asked && (probe || !c->nodes))
+        if (!c->is_ours && !c->is_asked && !c->is_keyed && (probe || !c->nodes))
             return arena_printf(a, "nobody sees what %s reads: %s", c->key, c->words);
     }
     if (p->rootfs)
@@ -360,6 +361,12 @@ static const char *reason_of(struct changed_names *c, struct selected *l, const 
     name_commands(l);
     if (plan_check_host(l->plan, &err) < 0)
         return "it cannot be run here";
+    /* What was built elsewhere is one of the files that its control run has read. */
+    struct built built;
+    if (built_ready(l->plan, false, false, &built, &err) < 0)
+        return arena_printf(a, "%s", err.msg);
+    if (built.how == BUILT_MISSING)
+        return "what it needs is to be built anew: an input of job.build is another";
     /* Each, for a record that does not hold is to be renewed whatever else speaks for a run. */
     const char *job = reason_of_job(c, l, bin, a), *files = reason_of_files(c, l, bin, a);
     const char *commands = reason_of_commands(l->plan, a);

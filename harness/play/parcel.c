@@ -16,7 +16,7 @@
 enum { PARCEL_VERSION = 1, FILE_MAX = 256 << 20, LINES_MAX = 1 << 20 };
 static const size_t PARCEL_MAX = (size_t)4 << 30;
 
-const char *const parcel_kinds[] = {"answered", "control", "durations", NULL};
+const char *const parcel_kinds[] = {"answered", "built", "control", "durations", NULL};
 
 /* ---- what there is ---- */
 
@@ -201,8 +201,12 @@ static int put_in_place(const struct folder *cache, const char *name, const stru
     return code;
 }
 
-/* cache NULL: it is only checked. control.json comes behind its weights: whoever finds the result
- * finds them, so it is put in place in a second pass. */
+static bool is_result(const char *name) {
+    return str_ends(name, "/control.json") || str_ends(name, "/built.json");
+}
+
+/* cache NULL: it is only checked. control.json comes behind its weights, built.json behind what was
+ * built: whoever finds the result finds them, so it is put in place in a second pass. */
 static int take_lines(const char *path, const struct buf *text, const struct folder *cache,
                       bool results, struct parcel_sum *sum, struct err *err) {
     size_t at = 0, number = 1, files = 0;
@@ -226,7 +230,7 @@ static int take_lines(const char *path, const struct buf *text, const struct fol
             if (!name)
                 return refuse(err, path, number, "this file is not what was exported");
             files++;
-            if (cache && str_ends(name, "/control.json") == results) {
+            if (cache && is_result(name) == results) {
                 int code = put_in_place(cache, name, &content, sum, err);
                 if (code)
                     return code;

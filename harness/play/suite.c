@@ -11,6 +11,7 @@
 #include "harness/verb.h"
 #include "harness/play/last_words.h"
 #include "harness/play/start.h"
+#include "harness/run/built.h"
 #include "harness/run/control_weights.h"
 #include "harness/run/reads.h"
 #include "reports/judged.h"
@@ -457,12 +458,32 @@ static void tell_processes(const struct plan *p, FILE *stage) {
     printing_put(stage, buf_str(&out), out.len);
 }
 
+/* What the job needs first. EXIT_PASS, or EXIT_BROKEN with err. */
+static int build(const struct plan *p, const struct suite_options *o, struct err *err) {
+    struct built b;
+    if (built_ready(p, true, o->fresh && !o->alone, &b, err) < 0)
+        return EXIT_BROKEN;
+    bool told = !o->brief && !o->wish.quiet;
+    if (told && b.how == BUILT_NOW)
+        fprintf(stage_of(o), "build      made in %.1f s, and kept as %.12s\n",
+                (double)b.took_ns / 1e9, b.key);
+    else if (told && b.how != BUILT_NOTHING)
+        fprintf(stage_of(o), "build      kept as %.12s (--fresh renews it)\n", b.key);
+    return EXIT_PASS;
+}
+
 int suite_run(const struct plan *p, const struct suite_options *o, struct err *err) {
     struct outcome_of_run *run = mem_new(struct outcome_of_run);
     struct control control = {.first_step = -1, .last_step = -1, .kept = -1};
     int code = EXIT_BROKEN;
     if (p->isolation == ISOLATION_PROCESSES && !o->brief && !o->wish.quiet)
         tell_processes(p, stage_of(o));
+    code = build(p, o, err);
+    if (code != EXIT_PASS) {
+        free(run);
+        return code;
+    }
+    code = EXIT_BROKEN;
     if (suite_make_dir(o->out, p->scenario->name, p->seed, &run->dir, err) == 0 &&
         write_inputs(p, &run->dir, err) == 0)
         code = o->alone ? EXIT_PASS : suite_control(p, o, &run->dir, &control, err);

@@ -1,6 +1,7 @@
 #include "harness/run/control.h"
 
 #include "harness/history/goodput.h"
+#include "harness/plan/building.h"
 
 #include "base/mem.h"
 #include "base/sha256.h"
@@ -49,6 +50,8 @@ static int hash_file(struct sha256 *sum, const char *path, struct err *err) {
 static bool hash_theirs(struct sha256 *sum, const struct plan *p, const char *path) {
     struct buf content = {0};
     struct stat st;
+    if (building_makes(&p->scenario->job.build, path))
+        return true; /* it may not be there yet, and follows from the key of the build */
     FILE_CLOSE int fd = plan_open(p, path);
     bool file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
                 st.st_size <= FILE_MAX && file_read_fd(fd, FILE_MAX, &content, NULL) == 0;
@@ -132,9 +135,14 @@ int control_key(const struct plan *p, const char *bin, char ret[65], struct err 
     buf_printf(&text, "python %s torch %s\n", p->python.version, p->python.torch);
     put_options(&text);
     put_devices(p, &text);
+    char built[65] = "";
+    int r = s.job.build.run ? building_key(&s.job.build, built, err) : 0;
+    if (*built)
+        buf_printf(&text, "built %s\n", built);
     sha256_init(&sum);
     sha256_update(&sum, text.data, text.len);
-    int r = hash_files(&sum, &a, p, bin, err);
+    if (r == 0)
+        r = hash_files(&sum, &a, p, bin, err);
     if (r == 0)
         sha256_hex(&sum, ret);
     buf_fini(&text);

@@ -50,6 +50,7 @@ struct section {
     X(top)                                                                                         \
     X(cluster)                                                                                     \
     X(job)                                                                                         \
+    X(build)                                                                                       \
     X(checkpoint)                                                                                  \
     X(observe)                                                                                     \
     X(entry)                                                                                       \

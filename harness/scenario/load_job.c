@@ -154,6 +154,52 @@ static void read_result(struct reader *r, const struct key *k, const struct yaml
 
 static const char *const writes[] = {"kept", "undone", NULL};
 
+/* ---- what is built ---- */
+
+static void check_no_braces(struct reader *r, const struct key *k, const struct yaml *n) {
+    if (strchr(n->text, '{'))
+        diagnostics_add(r->d, n->place,
+                        "%s: nothing is filled in here, for it is built before there is a run: "
+                        "\"%s\"",
+                        k->name, n->text);
+}
+
+static void read_build_words(struct reader *r, const struct key *k, const struct yaml *n,
+                             const char *const **ret, size_t *ret_n) {
+    if (!reader_words(r, k, n, ret, ret_n))
+        return;
+    if (!*ret_n)
+        diagnostics_add(r->d, n->place, "%s is empty; it must be %s", k->name, k->type);
+    reader_no_empty(r, k, n);
+    yaml_each(it, n) check_no_braces(r, k, it);
+}
+
+static void read_build_run(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct build_spec *b = &((struct job_spec *)out)->build;
+    read_build_words(r, k, n, &b->run, &b->run_n);
+    b->place = n->place;
+}
+
+static void read_inputs(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct build_spec *b = &((struct job_spec *)out)->build;
+    read_build_words(r, k, n, &b->inputs, &b->inputs_n);
+}
+
+static bool leads_out(const char *path) {
+    return *path == '/' || str_eq(path, "..") || str_starts(path, "../") || strstr(path, "/../") ||
+           str_ends(path, "/..");
+}
+
+static void read_outputs(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct build_spec *b = &((struct job_spec *)out)->build;
+    read_build_words(r, k, n, &b->outputs, &b->outputs_n);
+    yaml_each(it, n) if (it->type == YAML_SCALAR && leads_out(it->text)) diagnostics_add(
+        r->d, it->place,
+        "outputs: %s does not lie below the directory where rankquake is started; what is built "
+        "elsewhere is not kept",
+        it->text);
+}
+
 #define AT(member)    .offset = offsetof(struct job_spec, member)
 #define PLACE(member) .place = offsetof(struct job_spec, member)
 
@@ -191,6 +237,11 @@ const struct section section_job = {
          "/tmp, {out} the run directory, {seed} the seed, {node} the node's name.",
          "run: [python3, train.py, --lr=0.1]", read_run, PLACE(run_place), .required = true,
          .form = "[<scalar>]"},
+        {"build", "a map of run, inputs and outputs", NULL,
+         "What is built on this host before the job can be run. It is kept under a key: as long as "
+         "the inputs are the same nothing is built again, here or where the cache is taken to.",
+         "build: {run: [make, train], inputs: [train.c, Makefile], outputs: [train]}", reader_under,
+         .under = &section_build, .form = "<@build>"},
         {"needs", "a list of modules", NULL,
          "Python modules that the job cannot do without. Where its interpreter lacks one the "
          "scenario is skipped, and says which.",
@@ -209,6 +260,29 @@ const struct section section_job = {
          "for a job that has --checkpoint-dir on its command line and writes ranktrain's format.",
          "checkpoint: {dir: \"{shared}/ckpt\"}", reader_under, .under = &section_checkpoint,
          .form = "<@checkpoint>"},
+        {0},
+    },
+};
+
+const struct section section_build = {
+    "build",
+    "What is built on this host before the job can be run.",
+    (const struct key[]){
+        {"run", "a list: the program and its arguments", NULL,
+         "The command, executed as it stands in the caller's environment and directory, where no "
+         "build of the same inputs is kept.",
+         "run: [make, train]", read_build_run, .required = true, .form = "[<scalar>]"},
+        {"inputs", "a list of files, patterns or folders", NULL,
+         "What it is built of; a folder is all that lies in it. The key is made of their names and "
+         "contents, the command, the names of the outputs, CC, CXX, CFLAGS, CXXFLAGS, CPPFLAGS and "
+         "LDFLAGS, and the machine: its architecture, C library and system. What is not named here "
+         "is not seen; name the compiler too where it may change.",
+         "inputs: [src, Makefile, /usr/bin/cc]", read_inputs, .required = true,
+         .form = "[<scalar>]"},
+        {"outputs", "a list of files", NULL,
+         "What it makes, below the directory where rankquake is started. They are kept, and put "
+         "into place again where they are missing or others.",
+         "outputs: [train]", read_outputs, .required = true, .form = "[<scalar>]"},
         {0},
     },
 };

@@ -86,6 +86,15 @@ static void put_checkpoint(struct buf *b, const struct job_spec *j) {
     }
 }
 
+static void put_build(struct buf *b, const struct build_spec *o) {
+    if (!o->run)
+        return;
+    buf_puts(b, "  build:\n");
+    put_list(b, "    run", o->run, o->run_n);
+    put_list(b, "    inputs", o->inputs, o->inputs_n);
+    put_list(b, "    outputs", o->outputs, o->outputs_n);
+}
+
 static void put_job(struct buf *b, const struct job_spec *j) {
     buf_printf(b, "job:\n  nnodes: \"%d:%d\"\n  workers_per_node: %d\n  max_restarts: %d\n",
                j->min_nodes, j->max_nodes, j->workers_per_node, j->max_restarts);
@@ -100,6 +109,7 @@ static void put_job(struct buf *b, const struct job_spec *j) {
     if (j->launcher_args_n)
         put_list(b, "  launcher_args", j->launcher_args, j->launcher_args_n);
     put_list(b, "  run", j->run, j->run_n);
+    put_build(b, &j->build);
     if (j->needs_n)
         put_list(b, "  needs", j->needs, j->needs_n);
     if (j->env_n) {

@@ -67,6 +67,15 @@ struct crash_points_spec {
     int64_t budget_ns;
 };
 
+/* What is built on the host before the job can be run; kept under its key. No placeholders. */
+struct build_spec {
+    const char *const *run; /* argv, NULL-ended; NULL: nothing is built */
+    size_t run_n;
+    const char *const *inputs, *const *outputs; /* NULL-ended; outputs lie below the caller's dir */
+    size_t inputs_n, outputs_n;
+    struct place place;
+};
+
 struct job_spec {
     int min_nodes, max_nodes; /* nnodes: "MIN:MAX" */
     int workers_per_node;
@@ -91,6 +100,7 @@ struct job_spec {
     const char
         *checkpoint_complete; /* COMMAND that prints complete steps; NULL: ranktrain's format */
     struct crash_points_spec crash;
+    struct build_spec build;
     struct place place, nnodes_place, run_place, workers_place, backend_place, launcher_place,
         needs_place, complete_place;
 };

@@ -5,6 +5,7 @@
 #include "base/sha256.h"
 #include "base/str.h"
 #include "base/sys/printing.h"
+#include "harness/plan/building.h"
 #include "harness/play/parcel.h"
 #include "harness/play/selection.h"
 #include "harness/play/shard.h"
@@ -39,7 +40,7 @@ static int read_scenarios(struct cache_request *q, const struct arguments *a) {
 
 static int add_key(struct cache_request *q, const struct selected *l, struct sha256 *all) {
     struct err err = {0};
-    char key[65];
+    char key[65], built[65];
     int r = plan_check_host(l->plan, &err);
     if (r == 0)
         r = control_key(l->plan, suite_bin(&q->selection.arena), key, &err);
@@ -48,6 +49,9 @@ static int add_key(struct cache_request *q, const struct selected *l, struct sha
         return q->each ? EXIT_SKIPPED : 0; /* one that cannot run here has nothing to be kept */
     }
     sha256_update(all, key, sizeof(key));
+    if (q->each && l->scenario->job.build.run &&
+        building_key(&l->scenario->job.build, built, NULL) == 0)
+        printing_line(stdout, "%s  build of %s  %s", built, l->scenario->name, l->file);
     if (q->each)
         printing_line(stdout, "%s  %s  %s", key, l->scenario->name, l->file);
     return 0;
@@ -139,7 +143,8 @@ const struct verb verb_cache = {
     .options =
         (const struct verb_option[]){
             {"--each", NULL,
-             "with key: the key of each control run, a line each, and no common one"},
+             "with key: the key of each control run and each build, a line each, and no common "
+             "one"},
             {"--set", "KEY=VALUE", "overrides a value of the files, as for run; may be repeated"},
             {"--launcher", "LAUNCHER", "as for run"},
             {0}},

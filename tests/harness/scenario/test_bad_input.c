@@ -23,6 +23,18 @@ static const struct bad {
      "1:17: job has no key \"nodes\"; it belongs under cluster\n"},
     {"a key one level too high", "job: {run: [a]}\nmax_restarts: 2\n",
      "2:1: scenario has no key \"max_restarts\"; it belongs under job\n"},
+    {"a build without inputs", "job: {run: [a], build: {run: [make], outputs: [a]}}\n",
+     "1:24: build needs \"inputs\", for example inputs: [src, Makefile, /usr/bin/cc]\n"},
+    {"a build that makes what lies elsewhere",
+     "job: {run: [a], build: {run: [make], inputs: [b], outputs: [c/../../a]}}\n",
+     "1:61: outputs: c/../../a does not lie below the directory where rankquake is started; what "
+     "is "
+     "built elsewhere is not kept\n"},
+    {"a build in a run that is not there yet",
+     "job: {run: [a], build: {run: [make, '{out}'], inputs: [''], outputs: []}}\n",
+     "1:37: run: nothing is filled in here, for it is built before there is a run: \"{out}\"\n"
+     "1:56: inputs must be a list of files, patterns or folders; this one is empty\n"
+     "1:70: outputs is empty; it must be a list of files\n"},
     {"a key given twice", "job: {run: [a]}\nseed: 1\nseed: 2\n", "3:1: \"seed\" is given twice\n"},
     {"a probe that asks twice", "job: {run: [a]}\nprobe: {x: {cmd: [a], http: http://n0}}\n",
      "2:9: probe.x: give one of cmd, http and prometheus\n"},
