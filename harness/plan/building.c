@@ -143,8 +143,7 @@ static void put_machine(struct sha256 *sum) {
 }
 
 static void put_variables(struct sha256 *sum) {
-    static const char *const names[] = {"CC",       "CXX",      "CFLAGS", "CXXFLAGS",
-                                        "CPPFLAGS", "LDFLAGS"};
+    static const char *const names[] = {"CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS"};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         const char *value = getenv(names[i]);
         put(sum, value ? value : "");

@@ -36,14 +36,11 @@ static int set_up(void **state) {
     return 0;
 }
 
-static const char *const run[] = {"make", "train", NULL}, *const inputs[] = {"src/*.c", "Makefile", NULL},
-                                *const outputs[] = {"out/train", NULL};
-static const struct build_spec plain = {.run = run,
-                                        .run_n = 2,
-                                        .inputs = inputs,
-                                        .inputs_n = 2,
-                                        .outputs = outputs,
-                                        .outputs_n = 1};
+static const char *const run[] = {"make", "train", NULL},
+                         *const inputs[] = {"src/*.c", "Makefile", NULL},
+                         *const outputs[] = {"out/train", NULL};
+static const struct build_spec plain = {
+    .run = run, .run_n = 2, .inputs = inputs, .inputs_n = 2, .outputs = outputs, .outputs_n = 1};
 
 static void key(const struct build_spec *b, char ret[65]) {
     struct err err = {0};
