@@ -106,7 +106,7 @@ try_arm64() {
     [ -s "$dir/arm64/here" ] && diff "$dir/arm64/here" "$dir/arm64/there" >"$dir/said" || fail 'arm64 judges otherwise'
 }
 if ! part arm64; then :; elif [ "$arch" = amd64 ] && command -v aarch64-linux-gnu-gcc mmdebstrap >/dev/null; then
-    (cd "$dir/1" && unset BUILD OUT BIN && ci/package/cross) >"$dir/said" 2>&1
+    (cd "$dir/1" && unset BUILD OUT BIN && CC=${CC/gcc/aarch64-linux-gnu-gcc} ci/package/cross) >"$dir/said" 2>&1
     rc=$?
     case $rc in
     0) sed -n 's/^ci.package.cross: //p' "$dir/said"
