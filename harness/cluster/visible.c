@@ -21,19 +21,34 @@ static void add(struct texts *p, const char *path) {
         free(real);
 }
 
+/* Where bin is that of one of Python's virtual environments: all of it, for the interpreter there is a link, and finds what belongs
+ * to it by a file beside bin. */
+static void add_environment_of(struct texts *p, const char *bin) {
+    ARENA_FINI struct arena a = {0};
+    if (file_exists(arena_printf(&a, "%s/../pyvenv.cfg", bin)))
+        add(p, arena_printf(&a, "%s/..", bin));
+}
+
 /* The members of a list with colons. */
 static void add_list(struct texts *p, const char *list) {
     ARENA_FINI struct arena a = {0};
     char **members = list ? str_split(&a, list, ':', NULL) : NULL;
     for (size_t i = 0; members && members[i]; i++)
-        if (members[i][0] == '/')
+        if (members[i][0] == '/') {
             add(p, members[i]);
+            add_environment_of(p, members[i]);
+        }
 }
 
 /* "train.py", "/tmp/train.py", "--data=/tmp/set". */
 static void add_word(struct texts *p, const char *word) {
-    const char *value = strchr(word, '=');
+    const char *value = strchr(word, '='), *end = strrchr(word, '/');
     add(p, word);
+    if (end && word[0] == '/') {
+        char *folder = strndup(word, (size_t)(end - word));
+        add_environment_of(p, folder);
+        free(folder);
+    }
     if (value)
         add(p, value + 1);
 }

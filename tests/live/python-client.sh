@@ -69,3 +69,10 @@ history=$(echo "$TMPDIR"/out/*/history.jsonl)
 first=$(grep -n '"kind":"fault-in-force"' "$history" | cut -d: -f1)
 head -n "$first" "$history" | grep -q '"kind":"step".*"step":38[,}]' && { echo 'step 38 was begun before the kill'; exit 1; }
 tail -n "+$first" "$history" | grep -q '"kind":"resume".*"step":30[,}]' || { echo 'it did not resume from 30'; exit 1; }
+# A virtual environment below /tmp, which a node has of its own, is one there too: named by the job, or found in PATH.
+python3 -m venv --without-pip "$TMPDIR/venv" >"$TMPDIR/said" 2>&1 || exit 0
+for python in "$TMPDIR/venv/bin/python" python; do
+    printf 'scenario: venv\ncluster: {nodes: 1}\njob: {run: [%s, -c, "import sys; sys.exit(sys.prefix == sys.base_prefix)"]}\n' "$python" >"$TMPDIR/venv.yaml"
+    PATH=$TMPDIR/venv/bin:$PATH "$BIN/rankquake" run "$TMPDIR/venv.yaml" --out "$TMPDIR/venv-out" >"$TMPDIR/said" 2>&1 ||
+        { echo "$python is not of the virtual environment"; cat "$TMPDIR/said"; exit 1; }
+done

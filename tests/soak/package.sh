@@ -50,13 +50,59 @@ if part tarball; then
 fi
 
 # ---- the wheel ----
-if ! part wheel; then :; elif /usr/bin/python3 -m venv "$dir/venv" >"$dir/said" 2>&1; then
+files_of_venv() { (cd "$dir/venv" && find . -name __pycache__ -prune -o -print | sort); }
+
+# A script that speaks through the client of the wheel is held at the step that a scenario names, killed there, and goes on.
+try_client() {
+    cat >train.py <<'PY'
+import os, sys
+import rankquake
+
+state, steps = sys.argv[1], 40
+with open(state + ".client", "w") as file:
+    file.write(rankquake.__file__)
+rq = rankquake.Client()
+rq.ready()
+step = int(open(state).read()) if os.path.exists(state) else 0
+rq.resume(step, state if step else "")
+for step in range(step + 1, steps + 1):
+    rq.step(step, loss=1 / step, samples=1)
+    if step % 10 == 0:
+        with open(state + ".new", "w") as file:
+            file.write(str(step))
+        os.rename(state + ".new", state)
+rq.done("0" * 64)
+PY
+    cat >client.yaml <<E2
+scenario: client
+cluster: {nodes: 1}
+job: {nnodes: "1:1", run: [python, $PWD/train.py, "{shared}/state"]}
+timeline:
+  - {when: {step: 37}, fault: worker-kill, on: rank 0}
+expect: {restarts: 1, world_sizes: [1, 1]}
+E2
+    rankquake run client.yaml --out runs >"$dir/said" 2>&1 || { fail "a job that speaks by the client of the wheel: exit $?"; return; }
+    grep -q '"kind":"resume".*"step":30[,}]' runs/*/history.jsonl || fail 'the client of the wheel did not say that it resumes'
+    find runs -name state.client -exec cat {} + >"$dir/said"
+    grep -q "^$dir/venv/" "$dir/said" || fail 'another client was imported'
+}
+
+try_wheel() {
+    local rc
+    mkdir "$dir/wheel"
+    files_of_venv >"$dir/wheel/before"
     says 0 '' 'pip install' "$dir/venv/bin/pip" install --no-index "$(echo "$one"/*.whl)"
     says 0 "rankquake $version" 'the command of the wheel' "$dir/venv/bin/rankquake" --version
-    says 0 'Client' 'the Python client' "$dir/venv/bin/python" -c 'import rankquake; print(rankquake.Client)'
-    (cd "$dir" && PATH=$dir/venv/bin:$PATH rankquake try --out tries -- rankrun --nnodes 2 --nproc-per-node 1 "$tree/tests/soak/package_job.py") >"$dir/said" 2>&1
+    (cd "$dir/wheel" && PATH=$dir/venv/bin:$PATH rankquake try --out tries -- rankrun --nnodes 2 --nproc-per-node 1 "$tree/tests/soak/package_job.py") >"$dir/said" 2>&1
     rc=$?
     grep -q 'control run' "$dir/said" && [ $rc -le 2 ] || fail "try by the wheel: exit $rc"
+    (cd "$dir/wheel" && PATH=$dir/venv/bin:$PATH && try_client && exit $bad) || bad=1
+    says 0 'Successfully uninstalled' 'pip uninstall' "$dir/venv/bin/pip" uninstall -y rankquake
+    files_of_venv | diff "$dir/wheel/before" - >"$dir/said" || fail 'pip uninstall leaves something'
+}
+
+if ! part wheel; then :; elif /usr/bin/python3 -m venv "$dir/venv" >"$dir/said" 2>&1; then
+    try_wheel
 else
     echo 'no python3-venv: the wheel was not installed'
 fi
