@@ -35,7 +35,7 @@ for core in "$dir"/out/*/cores/*.core; do
     gdb -batch -ex bt "$BIN/ranktrain" "$core" >"$dir/gdb" 2>/dev/null
     # Installed programs have no names of their own functions.
     where=__libc_start_main
-    nm "$BIN/ranktrain" 2>/dev/null | grep -q ' rankquake_step$' && where=rankquake_step
+    readelf -S "$BIN/ranktrain" | grep -q debug_info && where=rankquake_step
     grep -q "$where" "$dir/gdb" || fail "a crash: gdb does not see where: $(cat "$dir/gdb")"
 done
 [ "$(ls "$dir"/out/*/cores | wc -l)" = 2 ] || fail 'a crash: not two cores'
