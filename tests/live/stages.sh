@@ -8,7 +8,8 @@ set -u
 python3 -c 'import yaml' 2>/dev/null || { echo 'python3-yaml is not installed'; exit 77; }
 unset GITHUB_ACTIONS GITHUB_STEP_SUMMARY GITHUB_OUTPUT GITLAB_CI BUILDKITE JENKINS_URL
 tree=$PWD examples=$PWD/ci/examples unasked=()
-PATH=$(cd "$BIN" && pwd):$PATH
+bin=$(cd "$BIN" && pwd)
+PATH=$bin:$PATH
 export HOME=$dir/home
 mkdir -p "$HOME" "$dir/project/scenarios"
 
@@ -110,10 +111,10 @@ plays 1 buildkite pipeline.yml
 [ "$(grep -cE '^\| [^|]* \| (passes|fails) \|' "$HOME/annotated")" = 2 ] || fail 'the two jobs have not run each scenario once'
 
 # ---- how it comes to a runner ----
-PATH=${PATH//"$tree/$BIN:"/}
+PATH=${PATH//"$bin:"/}
 say=$(RANKQUAKE_PACKAGE=$dir/none.deb "$examples/install" "$dir/into" 2>&1)
 [ $? = 64 ] && [[ $say == *"there is no $dir/none.deb"* ]] || fail "a package that is not there: $say"
-mkdir -p "$dir/made/rankquake-1/bin" && cp "$tree/$BIN/rankquake" "$dir/made/rankquake-1/bin"
+mkdir -p "$dir/made/rankquake-1/bin" && cp "$bin/rankquake" "$dir/made/rankquake-1/bin"
 tar -C "$dir/made" -czf "$dir/made.tar.gz" rankquake-1
 [ "$(RANKQUAKE_PACKAGE=$dir/made.tar.gz "$examples/install" "$dir/into" 2>/dev/null)" = "$dir/into/bin" ] || fail 'a tarball is not unpacked'
 head -c 1000 "$dir/made.tar.gz" >"$dir/short.tar.gz"
