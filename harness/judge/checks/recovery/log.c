@@ -17,8 +17,17 @@ struct window {
     int64_t from_ns, to_ns;
 };
 
+/* What one turn of the harness's loop reads, it reads in any order. */
+static const int64_t TURN_NS = 50000000;
+
+/* A line that is expected may follow a fault at once, and be read before what shows the fault. */
+static int64_t effect_ns(const struct trial *t, const struct incident *i, bool expected) {
+    int64_t early = expected ? TURN_NS + 2 * lags_most_ns(t->lags, i->fired_ns, i->t0_ns) : 0;
+    return i->t0_ns - early > i->fired_ns ? i->t0_ns - early : i->fired_ns;
+}
+
 /* When the entry of the timeline that is named came in force, or healed what it heals; 0: never. */
-static int64_t moment_of(const struct trial *t, const char *id) {
+static int64_t moment_of(const struct trial *t, const char *id, bool expected) {
     const struct scenario *s = t->scenario;
     for (size_t k = 0; k < s->timeline_n; k++) {
         const struct timeline_entry *a = &s->timeline[k];
@@ -28,7 +37,7 @@ static int64_t moment_of(const struct trial *t, const char *id) {
         return healed && healed->recovered ? healed->recovered_ns : 0;
     }
     const struct incident *i = incidents_find(t->incidents, id, 1);
-    return i && i->in_force ? i->t0_ns : 0;
+    return i && i->in_force ? effect_ns(t, i, expected) : 0;
 }
 
 /* False: it never began, with the finding filled. */
@@ -37,7 +46,7 @@ static bool open_window(const struct trial *t, struct finding *f, const struct l
     const struct record *steady = history_newest(t->history, SOURCE_HARNESS, "steady");
     int64_t from = 0;
     if (x->after)
-        from = moment_of(t, x->after);
+        from = moment_of(t, x->after, x->count == LOG_SEEN);
     else if (x->within_ns && steady)
         from = steady->t_ns;
     if (x->after && !from)
@@ -300,7 +309,10 @@ const struct check check_log = {
         "expect.log: among the lines that workers, agents or the store print, in the whole run or "
         "in the time after a fault, none, one or some match. That a line was printed is what the "
         "harness has read itself; what it says is a claim, and no other check believes it. So a "
-        "line shows that somebody said so, not that it is so. Unknown where something was not "
+        "line shows that somebody said so, not that it is so. A line that is to be seen after a "
+        "fault may have been read 50 ms, and twice what the harness was late, before the fault was "
+        "known to be in force, if the fault was being injected then. Unknown where something was "
+        "not "
         "read: more than anybody reads was printed, the fault was never in force, the harness was "
         "late by more than a fifth of the time given, or (never) nothing was printed at all.",
     .example = "expect: {log: [{never: /Traceback/}, {seen: /SIGKILL/, on: agents, after: hit}]}",
