@@ -88,6 +88,8 @@ if unshare -rm true 2>/dev/null; then
     says 0 'recorded by system calls' 'no FUSE' unshare -rm sh -c "$no_fuse" - \
         "$rq" crashpoints --max-states 1 --dir ckpt -- ../saver ckpt good
 fi
+says 64 '--result ckpt/nowhere: there is no such file' 'a result that there is not' \
+    "$rq" crashpoints --result ckpt/nowhere --dir ckpt -- ../saver ckpt good
 says 2 'wrote nothing into' 'a job that saves nothing' "$rq" crashpoints --dir ckpt -- true
 says 3 'ended with exit code 1' 'a job that fails by itself' "$rq" crashpoints --dir ckpt -- false
 says 3 'no program nowhere' 'no program' "$rq" crashpoints --dir ckpt -- nowhere

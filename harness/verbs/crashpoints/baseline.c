@@ -366,6 +366,17 @@ static void put_baseline(const struct crashing *c, struct buf *out) {
     buf_putc(out, '\n');
 }
 
+/* What is not there is equal to nothing: no result would be compared, and nobody would know. */
+static int check_result(const struct crashing *c) {
+    if (!c->result_asked || *c->baseline.result)
+        return 0;
+    return verb_usage_error(c->arguments->verb,
+                            "%s %s: there is no such file, or none that can be read, where the "
+                            "undisturbed run has ended; "
+                            "name one that the job writes with its result",
+                            c->scenario ? "job.checkpoint.result" : "--result", c->result_asked);
+}
+
 static int take_earlier(struct crashing *c) {
     struct err err = {0};
     BUF_FINI struct buf text = {0};
@@ -397,6 +408,7 @@ int crashing_record(struct crashing *c) {
                    : verb_broken(c->arguments->verb, &err);
     if (code == 0)
         code = c->earlier ? take_earlier(c) : record_any(c);
+    code = code ? code : check_result(c);
     if (code)
         return code;
     put_baseline(c, &text);
