@@ -59,12 +59,22 @@ int certificate_result(const struct json *scenarios) {
 
 /* ---- nodes ---- */
 
+/* One recovery of a run. Only those of the same fault of the same scenario can be compared. */
+struct recovery {
+    const char *node, *scenario, *fault;
+    int64_t us; /* -1: it was none */
+};
+
 struct victim {
     const char *name;
     int64_t runs, passed;
-    int64_t *us; /* of each recovery */
+};
+
+struct victims {
+    struct recovery *all;
+    size_t all_n;
+    struct victim *v;
     size_t n;
-    int64_t median_us; /* -1: none */
 };
 
 static int by_number(const void *a, const void *b) {
@@ -79,10 +89,75 @@ static int64_t median(int64_t *v, size_t n) {
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-struct victims {
-    struct victim *v;
-    size_t n;
-};
+/* scenario NULL: of all of the node's. */
+static int64_t median_of(const struct victims *all, const char *node, const char *scenario,
+                         const char *fault) {
+    int64_t *us = mem_array(int64_t, all->all_n + 1), found;
+    size_t n = 0;
+    for (size_t i = 0; i < all->all_n; i++) {
+        const struct recovery *r = &all->all[i];
+        bool same = !scenario || (str_eq(r->scenario, scenario) && str_eq(r->fault, fault));
+        if (same && str_eq(r->node, node) && r->us >= 0)
+            us[n++] = r->us;
+    }
+    found = median(us, n);
+    free(us);
+    return found;
+}
+
+/* ---- who is slower than its peers ---- */
+
+static bool is_further(int64_t us, int64_t middle, int64_t mad) {
+    int64_t beyond = us - middle, least = middle / 10 > 200000 ? middle / 10 : 200000;
+    return beyond > 3 * mad && beyond > least;
+}
+
+/* The medians of at least three nodes; which is the node's, and what is in the middle. */
+static bool is_slower(const struct victims *all, const char *node, const struct recovery *of,
+                      int64_t *ret_us, int64_t *ret_middle) {
+    int64_t *medians = mem_array(int64_t, all->n + 1), mad;
+    size_t n = 0;
+    *ret_us = median_of(all, node, of->scenario, of->fault);
+    for (size_t i = 0; i < all->n; i++) {
+        int64_t us = median_of(all, all->v[i].name, of->scenario, of->fault);
+        if (us >= 0)
+            medians[n++] = us;
+    }
+    *ret_middle = median(medians, n);
+    for (size_t i = 0; i < n; i++)
+        medians[i] = llabs(medians[i] - *ret_middle);
+    mad = median(medians, n);
+    free(medians);
+    return n >= 3 && *ret_us >= 0 && is_further(*ret_us, *ret_middle, mad);
+}
+
+static bool came_before(const struct victims *all, size_t i) {
+    for (size_t k = 0; k < i; k++)
+        if (str_eq(all->all[k].node, all->all[i].node) &&
+            str_eq(all->all[k].scenario, all->all[i].scenario) &&
+            str_eq(all->all[k].fault, all->all[i].fault))
+            return true;
+    return false;
+}
+
+static void put_slower(const struct victims *all, const char *node, struct json_writer *w) {
+    json_array(w, "slower");
+    for (size_t i = 0; i < all->all_n; i++) {
+        const struct recovery *r = &all->all[i];
+        int64_t us, middle;
+        if (!str_eq(r->node, node) || came_before(all, i) || !is_slower(all, node, r, &us, &middle))
+            continue;
+        json_object(w, NULL);
+        json_put_string(w, "name", r->scenario);
+        json_put_string(w, "fault", r->fault);
+        json_put_i64(w, "recover_us", us);
+        json_put_i64(w, "peers_us", middle);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+/* ---- out of the runs ---- */
 
 static struct victim *find(struct victims *all, const char *name) {
     for (size_t i = 0; i < all->n; i++)
@@ -109,52 +184,22 @@ static bool is_first(const struct json *scenario, const struct json *fault, cons
 
 static void take_fault(struct victims *all, const struct json *scenario, const struct json *fault) {
     bool passed = json_get_i64(scenario, "exit_code", EXIT_BROKEN) == EXIT_PASS;
-    int64_t us = json_get_i64(fault, "recover_us", -1);
     json_each(node, json_get(fault, "nodes")) {
         struct victim *x = find(all, json_string(node, "?"));
         if (is_first(scenario, fault, x->name)) {
             x->runs++;
             x->passed += passed;
         }
-        if (us >= 0)
-            mem_push(x->us, x->n) = us;
+        mem_push(all->all, all->all_n) =
+            (struct recovery){.node = x->name,
+                              .scenario = json_get_string(scenario, "scenario", "?"),
+                              .fault = json_get_string(fault, "name", "?"),
+                              .us = json_get_i64(fault, "recover_us", -1)};
     }
 }
 
 static int by_name(const void *a, const void *b) {
     return strcmp(((const struct victim *)a)->name, ((const struct victim *)b)->name);
-}
-
-static bool is_outlier(const struct victim *x, int64_t middle, int64_t mad) {
-    int64_t beyond = x->median_us - middle, least = middle / 10;
-    if (least < 200000)
-        least = 200000;
-    return x->median_us >= 0 && middle >= 0 && beyond > 3 * mad && beyond > least;
-}
-
-static void put_victims(struct victims *all, struct json_writer *w) {
-    int64_t *medians = mem_array(int64_t, all->n + 1), middle, mad;
-    size_t n = 0;
-    for (size_t i = 0; i < all->n; i++) {
-        all->v[i].median_us = median(all->v[i].us, all->v[i].n);
-        if (all->v[i].median_us >= 0)
-            medians[n++] = all->v[i].median_us;
-    }
-    middle = median(medians, n);
-    for (size_t i = 0; i < n; i++)
-        medians[i] = llabs(medians[i] - middle);
-    mad = median(medians, n);
-    for (size_t i = 0; i < all->n; i++) {
-        const struct victim *x = &all->v[i];
-        json_object(w, NULL);
-        json_put_string(w, "name", x->name);
-        json_put_i64(w, "runs", x->runs);
-        json_put_i64(w, "passed", x->passed);
-        json_put_i64(w, "recover_us", x->median_us);
-        json_put_bool(w, "outlier", n >= 3 && is_outlier(x, middle, mad));
-        json_end_object(w);
-    }
-    free(medians);
 }
 
 void certificate_put_nodes(const struct json *scenarios, struct json_writer *w, const char *key) {
@@ -163,9 +208,16 @@ void certificate_put_nodes(const struct json *scenarios, struct json_writer *w, 
     if (all.n)
         qsort(all.v, all.n, sizeof(*all.v), by_name);
     json_array(w, key);
-    put_victims(&all, w);
+    for (size_t i = 0; i < all.n; i++) {
+        json_object(w, NULL);
+        json_put_string(w, "name", all.v[i].name);
+        json_put_i64(w, "runs", all.v[i].runs);
+        json_put_i64(w, "passed", all.v[i].passed);
+        json_put_i64(w, "recover_us", median_of(&all, all.v[i].name, NULL, NULL));
+        put_slower(&all, all.v[i].name, w);
+        json_end_object(w);
+    }
     json_end_array(w);
-    for (size_t i = 0; i < all.n; i++)
-        free(all.v[i].us);
+    free(all.all);
     free(all.v);
 }

@@ -31,7 +31,8 @@ int certificate_hash(const struct folder *in, const char *name, char ret[65], st
 int certificate_result(const struct json *scenarios);
 
 /* An array: what became of each node that was a victim, from the scenarios alone: name, runs in which it
- * was one, how many of them passed, the median of its recoveries, and whether that is an outlier
- * among nodes: further from the median of all than 3 times the median distance (MAD), and slower by
- * a tenth and 200 ms at least. */
+ * was one, how many of them passed, the median of its recoveries, and in what it is slower than its
+ * peers: of the same fault of the same scenario, with at least three nodes as victims, its median lies
+ * further from that of all than 3 times the median distance (MAD), and is slower by a tenth and
+ * 200 ms at least. */
 void certificate_put_nodes(const struct json *scenarios, struct json_writer *w, const char *key);

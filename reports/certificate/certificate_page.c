@@ -68,8 +68,9 @@ static void put_head(const struct json *c, struct buf *out) {
         put_list(out, json_get(suite, "command"));
         buf_puts(out, "</code></dd>\n");
     }
-    escape_printf(out, "<dt>each scenario</dt><dd>%lld times%s</dd>\n",
-                  (long long)json_get_i64(suite, "repeat", 1),
+    int64_t times = json_get_i64(suite, "repeat", 1);
+    escape_printf(out, "<dt>each scenario</dt><dd>%lld time%s%s</dd>\n", (long long)times,
+                  times == 1 ? "" : "s",
                   json_get_bool(suite, "every_node", false) ? ", with each node as the victim"
                                                             : "");
     buf_puts(out, "</dl>\n");
@@ -139,18 +140,25 @@ static void put_time(struct buf *out, int64_t us, int64_t bound_us) {
 }
 
 static void put_fault(const struct json *f, struct buf *out) {
-    escape_printf(out, "<tr><td></td><td></td><td>%s on %s%s</td>", text(f, "fault"), text(f, "on"),
+    escape_printf(out, "<td>%s on %s%s</td>", text(f, "fault"), text(f, "on"),
                   json_get_bool(f, "felt", false) ? "" : ", not felt");
     put_time(out, json_get_i64(f, "detect_us", -1), json_get_i64(f, "detect_bound_us", -1));
     put_time(out, json_get_i64(f, "recover_us", -1), json_get_i64(f, "recover_bound_us", -1));
     buf_puts(out, "</tr>\n");
 }
 
+/* The first fault stands beside the run, the others below it. */
 static void put_run(const struct json *s, struct buf *out) {
-    escape_printf(
-        out, "<tr><td>%s</td><td class=\"%s\">%s</td><td>%s</td><td></td><td></td></tr>\n",
-        text(s, "name"), tone(json_get_i64(s, "exit_code", 3)), text(s, "result"), text(s, "why"));
-    json_each(f, json_get(s, "faults")) put_fault(f, out);
+    escape_printf(out, "<tr><td>%s</td><td class=\"%s\">%s</td>", text(s, "name"),
+                  tone(json_get_i64(s, "exit_code", 3)), text(s, "result"));
+    const struct json *first = json_first(json_get(s, "faults"));
+    if (!first)
+        escape_printf(out, "<td>%s</td><td></td><td></td></tr>\n", text(s, "why"));
+    json_each(f, json_get(s, "faults")) {
+        if (f != first)
+            buf_puts(out, "<tr><td></td><td></td>");
+        put_fault(f, out);
+    }
 }
 
 static void put_runs(const struct json *scenarios, struct buf *out) {
@@ -189,15 +197,18 @@ static void put_nodes(const struct json *nodes, struct buf *out) {
         return;
     buf_puts(out, "<h2>Nodes as victims</h2>\n<table>\n<thead><tr><th>node</th><th "
                   "class=\"n\">runs</th><th class=\"n\">passed</th><th class=\"n\">recovered "
-                  "(median)</th><th></th></tr></thead>\n");
+                  "(median)</th><th>slower than its peers</th></tr></thead>\n");
     json_each(n, nodes) {
         escape_printf(out, "<tr><td>%s</td><td class=\"n\">%lld</td><td class=\"n\">%lld</td>",
                       text(n, "name"), (long long)json_get_i64(n, "runs", 0),
                       (long long)json_get_i64(n, "passed", 0));
         put_time(out, json_get_i64(n, "recover_us", -1), -1);
-        buf_puts(out, json_get_bool(n, "outlier", false)
-                          ? "<td class=\"doubt\">slower than its peers</td></tr>\n"
-                          : "<td></td></tr>\n");
+        buf_puts(out, "<td class=\"doubt\">");
+        json_each(x, json_get(n, "slower"))
+            escape_printf(out, "%s: %.2f s, its peers %.2f s<br>", text(x, "name"),
+                          (double)json_get_i64(x, "recover_us", 0) / 1e6,
+                          (double)json_get_i64(x, "peers_us", 0) / 1e6);
+        buf_puts(out, "</td></tr>\n");
     }
     buf_puts(out, "</table>\n");
 }
