@@ -34,6 +34,7 @@
     X(list)                                                                                        \
     X(node)                                                                                        \
     X(plan)                                                                                        \
+    X(preflight)                                                                                   \
     X(report)                                                                                      \
     X(run)                                                                                         \
     X(schema)                                                                                      \

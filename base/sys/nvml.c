@@ -204,6 +204,37 @@ int nvml_processes(const struct nvml *n, size_t i, struct nvml_process *ret, siz
     return 0;
 }
 
+/* ---- how a device fares: functions that an older library may lack ---- */
+
+enum { UNCORRECTED = 1, SINCE_LOADED = 0, LINKS_MAX = 18 };
+
+static void take_links(const struct nvml *n, void *device, struct nvml_health *ret) {
+    int (*state)(void *, unsigned, unsigned *) = NULL;
+    *(void **)&state = dlsym(n->handle, "nvmlDeviceGetNvLinkState");
+    for (unsigned link = 0; state && link < LINKS_MAX; link++) {
+        unsigned on = 0;
+        if (state(device, link, &on) != SUCCESS)
+            continue; /* it has no such link */
+        if (ret->links_up < 0)
+            ret->links_up = ret->links_down = 0;
+        *(on ? &ret->links_up : &ret->links_down) += 1;
+    }
+}
+
+void nvml_health(const struct nvml *n, size_t i, struct nvml_health *ret) {
+    int (*ecc)(void *, int, int, unsigned long long *) = NULL;
+    int (*reasons)(void *, unsigned long long *) = NULL;
+    unsigned long long v;
+    *(void **)&ecc = dlsym(n->handle, "nvmlDeviceGetTotalEccErrors");
+    *(void **)&reasons = dlsym(n->handle, "nvmlDeviceGetCurrentClocksThrottleReasons");
+    *ret = (struct nvml_health){-1, -1, -1, -1};
+    if (ecc && ecc(n->devices[i], UNCORRECTED, SINCE_LOADED, &v) == SUCCESS)
+        ret->ecc_uncorrected = (int64_t)v;
+    if (reasons && reasons(n->devices[i], &v) == SUCCESS)
+        ret->slowed_by = (int64_t)v;
+    take_links(n, n->devices[i], ret);
+}
+
 /* ---- the files of the driver ---- */
 
 static bool is_driver_file(int dir, const char *name) {

@@ -48,6 +48,14 @@ int nvml_memory_used(const struct nvml *n, size_t i, int64_t *ret, struct err *e
 int nvml_processes(const struct nvml *n, size_t i, struct nvml_process *ret, size_t *ret_n,
                    struct err *err);
 
+/* How it fares; -1: the device or the driver does not tell. */
+struct nvml_health {
+    int64_t ecc_uncorrected;      /* memory errors since the driver was loaded */
+    int64_t slowed_by;            /* nvmlClocksThrottleReasons: bits; 0: by nothing */
+    int64_t links_up, links_down; /* NVLinks */
+};
+void nvml_health(const struct nvml *n, size_t i, struct nvml_health *ret);
+
 /* Whether the process has a file of the driver open ("/dev/nvidia0", "/dev/nvidiactl"), which is
  * what keeps its memory on a device: 1 or 0; -errno when nobody may look (-EACCES) or it has gone
  * (-ENOENT). It does not tell which device it computes on: CUDA opens them all. */

@@ -48,10 +48,13 @@ int certificate_hash(const struct folder *in, const char *name, char ret[65], st
     return 0;
 }
 
-int certificate_result(const struct json *scenarios) {
-    size_t n = scenarios ? scenarios->length : 0, i = 0;
-    int *codes = mem_array(int, n + 1);
-    json_each(s, scenarios) codes[i++] = (int)json_get_i64(s, "exit_code", EXIT_BROKEN);
+int certificate_result(const struct json *scenarios, const struct json *preflight) {
+    size_t n = scenarios ? scenarios->length : 0;
+    int *codes = mem_array(int, n + 1 + (preflight ? preflight->length : 0));
+    n = 0;
+    json_each(s, scenarios) codes[n++] = (int)json_get_i64(s, "exit_code", EXIT_BROKEN);
+    json_each(p, preflight) if (str_eq(json_get_string(p, "status", "fail"), "fail")) codes[n++] =
+        EXIT_FAIL;
     int code = suite_exit_code(codes, n);
     free(codes);
     return n ? code : EXIT_SKIPPED;

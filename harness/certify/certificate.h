@@ -27,8 +27,9 @@ const struct json *certificate_read(struct arena *a, const struct folder *in, st
 /* The SHA-256 of a plain file in the folder. */
 int certificate_hash(const struct folder *in, const char *name, char ret[65], struct err *err);
 
-/* What all its runs together come to (an exit code), from its scenarios alone. */
-int certificate_result(const struct json *scenarios);
+/* What all its runs together come to (an exit code), from its scenarios and probes alone: a probe that
+ * failed is a failure, whatever the runs were. preflight NULL: none was made. */
+int certificate_result(const struct json *scenarios, const struct json *preflight);
 
 /* An array: what became of each node that was a victim, from the scenarios alone: name, runs in which it
  * was one, how many of them passed, the median of its recoveries, and in what it is slower than its

@@ -46,6 +46,7 @@ says 64 'by address=127.0.0.0/8' 'denied address' "$rq" certify one.yaml --deny-
 says 64 'write host=NAME' 'bad deny' "$rq" certify one.yaml --deny db --yes
 says 64 'write job, node or shared' 'bad class' "$rq" certify one.yaml --allow all
 says 64 'as in 22:00-06:00' 'bad window' "$rq" certify one.yaml --window noon --plan
+says 64 'no such probe' 'no probe' "$rq" certify one.yaml --without weather --yes
 says 64 'there is no such file; ssh-keygen' 'no key' "$rq" certify one.yaml --key none --yes
 closed=$(date -d '+2 hours' +%H:%M)-$(date -d '+3 hours' +%H:%M)
 says 4 'no --window is open' 'closed window' "$rq" certify one.yaml --window "$closed" --yes
@@ -56,7 +57,7 @@ says 4 'this host is being certified by' 'locked' "$rq" certify one.yaml --yes
 exec 8>&-
 
 # Certified.
-says 0 'one: passed' 'certified' "$rq" certify one.yaml --key key --operator ops@example --yes --quiet
+says 0 'one: passed' 'certified' "$rq" certify one.yaml --key key --operator ops@example --yes --quiet --without leftovers
 cert=$(echo certificates/*)
 mv "$cert" good
 verify() { # verify CODE PATTERN WHAT OPTION...
@@ -67,7 +68,7 @@ verify() { # verify CODE PATTERN WHAT OPTION...
 verify 0 'signed      by ops@example' 'by whom' good --signers signers
 verify 0 'judged      1 run again, with the same verdicts' 'judged again' good/certificate.json --signers signers
 verify 0 'inventory   that of this host' 'here' good --signers signers --here
-for act in accepted run fault run-ended certificate; do
+for act in accepted preflight run fault run-ended certificate; do
     grep -q "\"act\":\"$act\"" good/acts.jsonl || fail "acts.jsonl does not tell of $act"
 done
 grep -q '@media print' good/certificate.html && grep -q 'one: passed' good/certificate.html || fail 'the page'
@@ -133,14 +134,20 @@ forge() { # forge SED CODE PATTERN
 forge 's/"model":{"status":"pass"}/"model":{"status":"skip"}/' 15 'judged again: checks.model.status is pass, and skip was certified'
 forge 's/"recover_us":[0-9]*,"recovered"/"recover_us":5,"recovered"/' 15 'recover_us is [0-9]*, and 5 was certified'
 forge 's/"result":"passed"/"result":"failed"/' 15 'failed'
+forge 's/"name":"limits",\([^}]*\)"status":"pass"/"name":"limits",\1"status":"fail"/' 15 'its runs and probes together come to "failed", and "passed" was certified'
 forge 's/"kernel":"/"kernel":"0/' 14 'another inventory: kernel was 0' --here
 forge 's/"host":"/"host":"x/; s/"name":"\([^"]*\)"}\],"issued/"name":"x\1"}],"issued/' 14 'another inventory: host .* is not in it' --here
 forge 's,rankquake-certificate/1,rankquake-certificate/2,' 10 'no certificate of this format'
 
 # What fails is certified as failed.
-says 1 'wrong *failed' 'a failure' "$rq" certify wrong.yaml --key key --yes --quiet
+says 1 'wrong *failed' 'a failure' "$rq" certify wrong.yaml --key key --yes --quiet --without leftovers
 mv certificates/wrong-* failed
 verify 1 'certified   wrong: failed' 'a certificate of a failure' failed --signers signers
+
+# A probe of preflight that fails is a failure, though all runs pass.
+says 1 'preflight +limits: .*nofile is 1000' 'a probe' bash -c 'ulimit -n 1000; exec "$0" "$@"' "$rq" certify one.yaml --key key --yes --quiet --without leftovers
+grep -q 'one: failed' said || fail 'a probe that failed is not certified'
+rm -R certificates
 
 # Differences.
 says 0 'nothing has changed' 'itself' "$rq" certify diff good good
@@ -152,8 +159,8 @@ says 1 'inventory.libc: [0-9.]+ -> 2.99' 'a newer library' "$rq" certify diff go
 says 1 'checks.outcome.status: pass -> fail' 'a verdict' "$rq" certify diff good newer
 
 # Each node once, and what there is no time for.
-says 0 'worker on n0 *passed' 'each node' "$rq" certify worker.yaml --every-node --yes --quiet --operator x
+says 0 'worker on n0 *passed' 'each node' "$rq" certify worker.yaml --every-node --yes --quiet --without leftovers --operator x
 grep -q 'worker on n1 *passed' said || fail 'n1 was no victim'
 grep -q 'it is not signed; sign it by: ssh-keygen' said || fail 'nobody says how to sign it'
-says 4 'left out: worker: it would end later than --max-time' 'no time' "$rq" certify worker.yaml --max-time 1ms --yes --quiet
+says 4 'left out: worker: it would end later than --max-time' 'no time' "$rq" certify worker.yaml --max-time 1ms --yes --quiet --without leftovers
 exit $bad

@@ -56,6 +56,7 @@ const struct verb verb_certify = {
             {"--seed", "N", "the seed of all draws (default: the file's, else 1)"},
             {"--repeat", "N", "each scenario N times"},
             {"--every-node", NULL, "each node is the victim once"},
+            {"--without", "PROBE", "leave this probe of preflight out; may be repeated"},
             {"--set", "KEY=VALUE", "overrides a value of every scenario; may be repeated"},
             {"--tag", "TAG", "only scenarios with this tag, or with !TAG those without it"},
             {"--launcher", "LAUNCHER", "the launcher, as for run"},

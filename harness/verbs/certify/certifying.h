@@ -24,7 +24,8 @@ struct certification {
     const char *out;
     int64_t repeat, days, budget_ns, began_ns;
     uint64_t seed; /* of the command line, else 1 */
-    bool every_node, yes, plan_only, preflight_only;
+    bool every_node, yes, plan_only;
+    const char **without; /* probes of preflight; to be freed */
     struct headway_wish wish;
     int64_t issued_ns; /* of the wall clock */
 
@@ -39,7 +40,7 @@ struct certification {
     struct acts acts;
     struct buf scenarios; /* the array of it, as it grows */
     struct json_writer writer;
-    struct buf preflight; /* an array; empty: none was made */
+    struct buf preflight; /* an array: preflight.h */
     struct left_out *left;
     size_t left_n, runs_n;
 };

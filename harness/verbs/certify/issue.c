@@ -179,7 +179,7 @@ int certify_issue(struct certification *c) {
     p.scenarios = json_parse(&p.arena, c->scenarios.data, c->scenarios.len, &err);
     if (c->preflight.len)
         p.preflight = json_parse(&p.arena, c->preflight.data, c->preflight.len, &err);
-    p.code = certificate_result(p.scenarios);
+    p.code = certificate_result(p.scenarios, p.preflight);
     if (c->acts.failed.code) {
         err = c->acts.failed;
         r = err.code;

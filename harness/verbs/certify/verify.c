@@ -248,10 +248,11 @@ static void check_sums(struct verification *v) {
     json_end_object(&w);
     const struct json *nodes = json_get(json_parse(&v->arena, text.data, text.len, NULL), "nodes");
     difference_each(json_get(c, "nodes"), nodes, NULL, tell_verdict, &told);
-    int code = certificate_result(scenarios);
+    int code = certificate_result(scenarios, json_get(c, "preflight"));
     if (json_get_i64(c, "exit_code", -1) != code ||
         !str_eq(json_get_string(c, "result", NULL), report_outcome(code)))
-        wrong(v, CERTIFICATE_REJUDGED, "its runs together come to \"%s\", and \"%s\" was certified",
+        wrong(v, CERTIFICATE_REJUDGED,
+              "its runs and probes together come to \"%s\", and \"%s\" was certified",
               report_outcome(code), json_get_string(c, "result", "nothing"));
 }
 

@@ -82,13 +82,23 @@ static void test_a_few_milliseconds_make_no_outlier(void **state) {
     assert_false(is_slower(node(nodes, "n2")));
 }
 
+static void test_a_probe_that_failed_fails_all(void **state) {
+    (void)state;
+    const struct json *run = parse("[{\"exit_code\":0}]");
+    assert_int_equal(
+        certificate_result(run, parse("[{\"status\":\"pass\"},{\"status\":\"skip\"}]")), 0);
+    assert_int_equal(
+        certificate_result(run, parse("[{\"status\":\"pass\"},{\"status\":\"fail\"}]")), 1);
+    assert_int_equal(certificate_result(run, parse("[{}]")), 1);
+}
+
 static void test_one_run_that_failed_fails_all(void **state) {
     (void)state;
-    assert_int_equal(certificate_result(parse("[{\"exit_code\":0},{\"exit_code\":0}]")), 0);
-    assert_int_equal(certificate_result(parse("[{\"exit_code\":0},{\"exit_code\":1}]")), 1);
-    assert_int_equal(certificate_result(parse("[{\"exit_code\":2},{\"exit_code\":0}]")), 2);
-    assert_int_equal(certificate_result(parse("[{}]")), 3); /* what is not said is broken */
-    assert_int_equal(certificate_result(parse("[]")), 4);
+    assert_int_equal(certificate_result(parse("[{\"exit_code\":0},{\"exit_code\":0}]"), NULL), 0);
+    assert_int_equal(certificate_result(parse("[{\"exit_code\":0},{\"exit_code\":1}]"), NULL), 1);
+    assert_int_equal(certificate_result(parse("[{\"exit_code\":2},{\"exit_code\":0}]"), NULL), 2);
+    assert_int_equal(certificate_result(parse("[{}]"), NULL), 3); /* what is not said is broken */
+    assert_int_equal(certificate_result(parse("[]"), NULL), 4);
 }
 
 /* ---- differences ---- */
@@ -134,6 +144,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(test_a_node_that_is_slower_than_its_peers_is_named, tear_down),
         cmocka_unit_test_teardown(test_only_the_same_fault_is_compared, tear_down),
         cmocka_unit_test_teardown(test_a_few_milliseconds_make_no_outlier, tear_down),
+        cmocka_unit_test_teardown(test_a_probe_that_failed_fails_all, tear_down),
         cmocka_unit_test_teardown(test_one_run_that_failed_fails_all, tear_down),
         cmocka_unit_test_teardown(test_differences_are_named_by_their_path, tear_down),
         cmocka_unit_test_teardown(test_elements_with_names_are_matched_by_them, tear_down),

@@ -1,0 +1,15 @@
+/* probes: the table, in alphabetical order. */
+#pragma once
+
+#define PROBES(X)                                                                                  \
+    X(allreduce)                                                                                   \
+    X(bandwidth)                                                                                   \
+    X(clock)                                                                                       \
+    X(gpus)                                                                                        \
+    X(leftovers)                                                                                   \
+    X(limits)                                                                                      \
+    X(nics)                                                                                        \
+    X(reach)                                                                                       \
+    X(shared)                                                                                      \
+    X(space)                                                                                       \
+    X(versions)

@@ -1,0 +1,70 @@
+/* Whether earlier jobs have left workers, or runs of ours their nodes. */
+#include "harness/preflight/probe.h"
+
+#include "base/str.h"
+#include "base/sys/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A worker says in its environment whose it is. One whose agent has gone was adopted by init, or by the
+ * first process of a session. */
+static bool is_orphan(pid_t pid, const char **ret_run, struct arena *a) {
+    BUF_FINI struct buf environment = {0};
+    struct process_look look;
+    static const char key[] = "TORCHELASTIC_RUN_ID=";
+    char path[64];
+    if (pid == getpid() || process_look(pid, &look) < 0 || look.parent != 1 || look.state == 'Z')
+        return false;
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+    if (file_read(path, 1 << 20, &environment, NULL) < 0)
+        return false;
+    const char *end = environment.data + environment.len;
+    for (const char *at = environment.data; at && at < end; at += strlen(at) + 1)
+        if (str_starts(at, key)) {
+            *ret_run = arena_strdup(a, at + strlen(key));
+            return true;
+        }
+    return false;
+}
+
+static void look(const struct json *given, struct json_writer *w) {
+    ARENA_FINI struct arena a = {0};
+    pid_t *all = NULL;
+    size_t n = process_list(&all);
+    (void)given;
+    json_array(w, "workers");
+    for (size_t i = 0; i < n; i++) {
+        const char *run;
+        char name[32];
+        if (!is_orphan(all[i], &run, &a))
+            continue;
+        json_object(w, NULL);
+        json_put_i64(w, "pid", all[i]);
+        json_put_string(w, "name", process_name(all[i], name, sizeof(name)));
+        json_put_string(w, "run", run);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    free(all);
+}
+
+static void ask(struct probing *p) {
+    const struct json **v = probe_look_all(p);
+    for (size_t i = 0; i < p->n; i++)
+        json_each(x, json_get(v[i], "workers"))
+            probe_fail(p, "%s: process %lld (%s) is a worker of job %s, and has lost its agent",
+                       p->v[i].host, (long long)json_get_i64(x, "pid", 0),
+                       json_get_string(x, "name", "?"), json_get_string(x, "run", "?"));
+    probe_pass(p, "no worker of an earlier job is left");
+}
+
+const struct probe probe_leftovers = {
+    .name = "leftovers",
+    .text = "no workers of earlier jobs that have lost their agent",
+    .within_ns = INT64_C(10) * 1000000000,
+    .look = look,
+    .ask = ask,
+};

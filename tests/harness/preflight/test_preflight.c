@@ -1,0 +1,135 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "harness/preflight/bisection.h"
+#include "harness/preflight/preflight.h"
+#include "harness/preflight/spread.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* ---- who spoils it ---- */
+
+struct world {
+    unsigned bad;  /* bits */
+    bool together; /* two bad ones are needed to spoil it */
+    size_t asked;
+};
+
+static bool well(void *arg, const size_t *v, size_t n) {
+    struct world *w = arg;
+    unsigned met = 0;
+    assert_true(n >= 2);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < i; k++)
+            assert_int_not_equal(v[i], v[k]);
+        met |= 1U << v[i];
+    }
+    w->asked++;
+    met &= w->bad;
+    return w->together ? met != w->bad : met == 0;
+}
+
+static void test_one_that_spoils_it_is_found_wherever_it_is(void **state) {
+    (void)state;
+    for (size_t n = 3; n <= 20; n++)
+        for (size_t bad = 0; bad < n; bad++) {
+            struct world w = {.bad = 1U << bad};
+            size_t found[20];
+            assert_int_equal(bisection_find(n, well, &w, found), 1);
+            assert_int_equal(found[0], bad);
+            assert_true(w.asked <= 12);
+        }
+}
+
+static void test_of_two_hosts_nobody_can_tell(void **state) {
+    (void)state;
+    struct world w = {.bad = 2};
+    size_t found[2];
+    assert_int_equal(bisection_find(2, well, &w, found), 2);
+}
+
+static void test_what_only_all_do_is_nobodys(void **state) {
+    (void)state;
+    struct world w = {.bad = 1 | 1 << 7, .together = true};
+    size_t found[8];
+    assert_int_equal(bisection_find(8, well, &w, found), 8);
+}
+
+/* Of several, one that is bad by itself is named, never one that is good. */
+static void test_a_good_host_is_never_blamed_alone(void **state) {
+    (void)state;
+    for (unsigned bad = 1; bad < 1U << 6; bad++) {
+        struct world w = {.bad = bad};
+        size_t found[6];
+        if (bisection_find(6, well, &w, found) == 1)
+            assert_true(bad >> found[0] & 1);
+    }
+}
+
+/* ---- who is out of line ---- */
+
+static void test_a_figure_far_from_the_others_is_out(void **state) {
+    (void)state;
+    double v[] = {100, 104, 98, 30, 101};
+    double middle = spread_median(v, 5), mad = spread_mad(v, 5, middle);
+    assert_true(spread_is_out(30, middle, mad, false));
+    assert_false(spread_is_out(98, middle, mad, false));
+    assert_false(spread_is_out(300, middle, mad, false));
+    assert_true(spread_is_out(300, middle, mad, true));
+}
+
+static void test_an_order_of_magnitude_is_out_whatever_the_others_are(void **state) {
+    (void)state;
+    double v[] = {60, 170, 2.5, 280};
+    double middle = spread_median(v, 4), mad = spread_mad(v, 4, middle);
+    assert_true(2.5 > middle - 3 * mad);
+    assert_true(spread_is_out(2.5, middle, mad, false));
+    assert_false(spread_is_out(60, middle, mad, false));
+    assert_true(spread_is_out(1200, middle, mad, true));
+}
+
+static void test_figures_that_are_nearly_equal_are_not_told_apart(void **state) {
+    (void)state;
+    double v[] = {100, 100, 100, 99, 70};
+    double middle = spread_median(v, 5), mad = spread_mad(v, 5, middle);
+    assert_false(spread_is_out(70, middle, mad, false));
+    assert_true(spread_is_out(60, middle, mad, false));
+}
+
+/* ---- hosts as they are typed ---- */
+
+static void test_hosts_have_names_and_addresses(void **state) {
+    (void)state;
+    ARENA_FINI struct arena a = {0};
+    struct preflight_host *v;
+    assert_int_equal(preflight_hosts("n0,n1=10.0.0.2", &a, &v, NULL), 2);
+    assert_string_equal(v[0].address, "n0");
+    assert_string_equal(v[1].name, "n1");
+    assert_string_equal(v[1].address, "10.0.0.2");
+    static const char *const bad[] = {"", "n0,", "n0,n0", "n0=", "-oProxyCommand=x", "a b", "../x"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct err err = {0};
+        assert_true(preflight_hosts(bad[i], &a, &v, &err) < 0);
+        assert_non_null(strstr(err.msg, "n0,n1=10.0.0.2"));
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_that_spoils_it_is_found_wherever_it_is),
+        cmocka_unit_test(test_of_two_hosts_nobody_can_tell),
+        cmocka_unit_test(test_what_only_all_do_is_nobodys),
+        cmocka_unit_test(test_a_good_host_is_never_blamed_alone),
+        cmocka_unit_test(test_a_figure_far_from_the_others_is_out),
+        cmocka_unit_test(test_an_order_of_magnitude_is_out_whatever_the_others_are),
+        cmocka_unit_test(test_figures_that_are_nearly_equal_are_not_told_apart),
+        cmocka_unit_test(test_hosts_have_names_and_addresses),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
