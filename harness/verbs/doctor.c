@@ -6,6 +6,7 @@
 #include "faults/need.h"
 #include "harness/doctor/host_questions.h"
 #include "harness/doctor/outlook.h"
+#include "harness/verbs/doctor_hosts.h"
 #include "harness/verbs/doctor_trials.h"
 #include "reports/report.h"
 
@@ -314,6 +315,8 @@ static int doctor(const struct arguments *a) {
         return verb_usage_error(a->verb, "it takes no file, only options");
     if (format && !str_eq(format, "text") && !str_eq(format, "json"))
         return verb_usage_error(a->verb, "--format is text or json");
+    if (doctor_hosts_asked(a))
+        return doctor_hosts(a);
     struct report_style style = report_style_of(stdout);
     static struct examination x;
     x = (struct examination){
@@ -328,7 +331,9 @@ static int doctor(const struct arguments *a) {
 
 const struct verb verb_doctor = {
     .name = "doctor",
-    .usage = "doctor [--faults WHICH] [--isolation KIND] [--etcd HOST:PORT] [--format json]",
+    .usage = "doctor [--faults WHICH] [--isolation KIND] [--etcd HOST:PORT] [--provider NAME "
+             "--hosts A,B] "
+             "[--format json]",
     .summary = "say what this host can do and what it cannot, each with the reason and a fix",
     .example = "doctor",
     .options =
@@ -339,6 +344,14 @@ const struct verb verb_doctor = {
              "with --faults: how the nodes are kept apart, auto, namespaces or processes"},
             {"--keep", NULL, "with --faults: keep what was recorded"},
             {"--etcd", "HOST:PORT", "also look at this store: does it compact its history?"},
+            {"--provider", "NAME",
+             "ask other hosts in place of this one what they can do: ssh (default with hosts) or "
+             "exec, a "
+             "command each"},
+            {"--hosts", "A,B,..", "which: names that ssh knows; with exec one command"},
+            {"--hostfile", "FILE", "the same from a file, one a line"},
+            {"--ssh", "COMMAND",
+             "what stands before the host [ssh -o BatchMode=yes -o ConnectTimeout=10]"},
             {"--format", "FORMAT", "text (for people, default) or json"},
             {0}},
     .run = doctor,

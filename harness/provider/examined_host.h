@@ -1,0 +1,28 @@
+/* examined_host: hosts asked what they are and what can be done there: each is reached as a run would
+ * reach it, its helper is copied there if it has to be, its clock is compared with ours, and the
+ * helper is let go again. All are asked at once. */
+#pragma once
+
+#include "base/buf.h"
+#include "harness/carrier/clock_bound.h"
+#include "harness/carrier/hello.h"
+#include "harness/provider/provider.h"
+
+enum { EXAMINED_SAMPLES = 100 };
+
+struct examined_host {
+    const char *name;
+    bool works;
+    struct err why;     /* it does not: a sentence with its name */
+    struct hello hello; /* from here on: it does */
+    bool copied;
+    int64_t up_ns; /* from the start of the command to the helper's hello */
+    struct clock_bound clock;
+    struct buf facts; /* JSON, an object: host_facts.h; ended by examined_hosts_fini */
+};
+
+/* v: n hosts with a name. samples: of the clock of each. helper: our rankquake-node, to be copied.
+ * Returns 0, or a -errno when nothing could be asked at all. */
+int examined_hosts_ask(const struct provider *p, const char *ssh, const char *helper,
+                       unsigned samples, struct examined_host *v, size_t n, struct err *err);
+void examined_hosts_fini(struct examined_host *v, size_t n);

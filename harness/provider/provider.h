@@ -1,0 +1,30 @@
+/* provider: how hosts are reached on which nodes are to run. One file per provider, one const struct,
+ * one line in providers.h. A provider knows a command whose standard streams are a node helper's
+ * (harness/node); all else is the same everywhere. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+
+/* What was asked for besides the hosts. */
+struct provider_wish {
+    const char *ssh;    /* the words before the host; NULL: as the provider has it */
+    const char *helper; /* which copy of the helper on the host: a hash of ours, in hex */
+};
+
+/* A command that finds no such copy ends with this exit code. */
+enum { PROVIDER_NO_HELPER = 91 };
+
+struct provider {
+    const char *name, *summary;
+    const char *hosts; /* what a host is in its words: "a name that ssh knows" */
+    /* Whether a host may be called so. Returns 0, or -EINVAL with a sentence. */
+    int (*check)(const char *host, struct err *err);
+    /* The command that reaches the helper of a host; strings live in the arena. */
+    const char *const *(*reach)(const struct provider_wish *w, const char *host, struct arena *a);
+    /* The command that puts what it reads there as the helper. NULL: it has to be there already. */
+    const char *const *(*copy)(const struct provider_wish *w, const char *host, struct arena *a);
+};
+
+extern const struct provider *const providers[];        /* NULL-ended, sorted by name */
+const struct provider *provider_find(const char *name); /* NULL: there is none */

@@ -1,0 +1,6 @@
+/* All providers, in alphabetical order. */
+#pragma once
+
+#define PROVIDERS(X)                                                                               \
+    X(exec)                                                                                        \
+    X(ssh)
