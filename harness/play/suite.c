@@ -411,6 +411,45 @@ int suite_control(const struct plan *p, const struct suite_options *o, const str
     return EXIT_PASS;
 }
 
+/* What the job needs first. EXIT_PASS, or EXIT_BROKEN with err. */
+static int build(const struct plan *p, const struct suite_options *o, struct err *err) {
+    struct built b;
+    if (built_ready(p, true, o->fresh && !o->alone, &b, err) < 0)
+        return EXIT_BROKEN;
+    bool told = !o->brief && !o->wish.quiet;
+    if (told && b.how == BUILT_NOW)
+        fprintf(stage_of(o), "build      made in %.1f s, and kept as %.12s\n",
+                (double)b.took_ns / 1e9, b.key);
+    else if (told && b.how != BUILT_NOTHING)
+        fprintf(stage_of(o), "build      kept as %.12s (--fresh renews it)\n", b.key);
+    return EXIT_PASS;
+}
+
+static int prepare(const struct plan *p, const struct suite_options *o, struct err *err) {
+    struct control ignored;
+    struct folder dir, out;
+    char key[65], cache[4096];
+    if (build(p, o, err) != EXIT_PASS || control_key(p, o->bin, key, err) < 0 ||
+        find_cache(o, key, cache, sizeof(cache), err) < 0 || !*cache ||
+        (!o->fresh && control_read(cache, &ignored, NULL) == 0) ||
+        suite_make_dir(o->out, p->scenario->name, p->seed, &dir, err) < 0)
+        return EXIT_PASS;
+    int code = run_control(p, o, &dir, cache, &ignored, err);
+    if (folder_open(&out, o->out, NULL) == 0) {
+        folder_remove(&out, str_base(dir.path), NULL);
+        folder_close(&out);
+    }
+    folder_close(&dir);
+    return code == EXIT_INTERRUPTED ? code : EXIT_PASS;
+}
+
+int suite_prepare(const struct plan *p, const struct suite_options *o) {
+    struct suite_options quiet = *o;
+    struct err err = {0};
+    quiet.brief = quiet.wish.quiet = true;
+    return prepare(p, &quiet, &err);
+}
+
 struct generate_run suite_generate_run(const struct control *c) {
     return (struct generate_run){.first_step = c->first_step,
                                  .last_step = c->last_step,
@@ -456,20 +495,6 @@ static void tell_processes(const struct plan *p, FILE *stage) {
     page_put(&page, INK_PLAIN, "isolation processes: ");
     page_wrap(&page, 4, INK_PLAIN, p->isolation_why ? p->isolation_why : "as asked for");
     printing_put(stage, buf_str(&out), out.len);
-}
-
-/* What the job needs first. EXIT_PASS, or EXIT_BROKEN with err. */
-static int build(const struct plan *p, const struct suite_options *o, struct err *err) {
-    struct built b;
-    if (built_ready(p, true, o->fresh && !o->alone, &b, err) < 0)
-        return EXIT_BROKEN;
-    bool told = !o->brief && !o->wish.quiet;
-    if (told && b.how == BUILT_NOW)
-        fprintf(stage_of(o), "build      made in %.1f s, and kept as %.12s\n",
-                (double)b.took_ns / 1e9, b.key);
-    else if (told && b.how != BUILT_NOTHING)
-        fprintf(stage_of(o), "build      kept as %.12s (--fresh renews it)\n", b.key);
-    return EXIT_PASS;
 }
 
 int suite_run(const struct plan *p, const struct suite_options *o, struct err *err) {

@@ -35,6 +35,11 @@ int suite_run(const struct plan *p, const struct suite_options *o, struct err *e
 int suite_control(const struct plan *p, const struct suite_options *o, const struct folder *dir,
                   struct control *ret, struct err *err);
 
+/* What runs side by side share: its build and its control run, where the cache has none (or fresh is
+ * set), before the first of them is started. What it leaves in out is gone afterwards; one that
+ * fails is left for its run to tell. Returns EXIT_PASS, or EXIT_INTERRUPTED. */
+int suite_prepare(const struct plan *p, const struct suite_options *o);
+
 /* What a generated scenario needs to know of a control run. */
 struct generate_run suite_generate_run(const struct control *c);
 

@@ -43,6 +43,7 @@ struct run_request {
     struct pipeline pipeline; /* with --ci */
     struct shard shard;
     struct changed_names changed;
+    struct texts prepared; /* keys of control runs that were made before runs side by side */
 };
 
 /* ---- options ---- */
@@ -487,8 +488,6 @@ static const char *const *options_of(struct run_request *q) {
         v[n++] = "--pcap";
     if (q->suite.strict)
         v[n++] = "--strict";
-    if (q->suite.fresh)
-        v[n++] = "--fresh";
     if (q->suite.wish.quiet)
         v[n++] = "--quiet";
     return v;
@@ -511,6 +510,36 @@ static size_t list_jobs(const struct run_request *q, struct job *ret, const stru
                 }
     }
     return n;
+}
+
+/* Control runs are made one after another before all else: each writes down what files of the tree its job
+ * opens, and nobody can tell whose opens those beside it are. Scenarios of one job share one. False: it
+ * was interrupted. */
+static bool prepare_one(struct run_request *q, struct selected *l) {
+    char before[65] = "", key[65];
+    bool goes_on = true;
+    if (plan_check_host(l->plan, NULL) < 0)
+        return true; /* its run says why */
+    name_commands(l);
+    for (uint64_t seed = l->seed_first; seed <= l->seed_last && goes_on; seed++) {
+        l->plan->seed = seed;
+        if (control_key(l->plan, q->suite.bin, key, NULL) < 0 || str_eq(key, before))
+            break;
+        str_copy(before, sizeof(before), key);
+        bool is_made = texts_has(&q->prepared, key);
+        if (!is_made)
+            texts_add(&q->prepared, "%s", key);
+        goes_on = is_made || suite_prepare(l->plan, &q->suite) != EXIT_INTERRUPTED;
+    }
+    l->plan->seed = l->seed_first;
+    return goes_on;
+}
+
+static bool prepare_all(struct run_request *q) {
+    for (size_t i = 0; i < q->selection.n; i++)
+        if (!q->selection.v[i].left_out && !prepare_one(q, &q->selection.v[i]))
+            return false;
+    return true;
 }
 
 struct side_by_side {
@@ -540,6 +569,10 @@ static void run_side_by_side(struct run_request *q, struct run_tally *t) {
     struct jobs_spec spec = {
         .at_once = (int)q->jobs, .options = options_of(q), .shown = on_shown, .arg = &s};
     tell_headway(q, NULL, 0);
+    if (!prepare_all(q)) {
+        tally_add(t, EXIT_INTERRUPTED, &q->selection.v[0]);
+        return;
+    }
     if (jobs_run(jobs, n, &spec, &err) < 0) {
         fprintf(stderr, "rankquake run: %s\n", err.msg);
         tally_add(t, EXIT_BROKEN, &q->selection.v[0]);
@@ -717,6 +750,7 @@ static int main_run(const struct arguments *a) {
     selection_fini(&q->selection);
     shard_fini(&q->shard);
     changed_fini(&q->changed);
+    texts_fini(&q->prepared);
     arena_fini(&q->arena);
     files_fini(&q->files);
     free(q);

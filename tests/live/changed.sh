@@ -91,6 +91,24 @@ changed 0 --changed lib/new.py --ci --format tap
 want 'a module that nobody imports' '' 'b c'
 grep -q 'left out: nothing that it reads has changed' out/junit.xml || fail 'the report does not have what was left out'
 
+# ---- side by side: each record is of its own job alone, scenarios of one job have one control run, and nothing else is left ----
+mkdir "$dir/beside" && cd "$dir/beside" && make_tree || exit 1
+for name in a b c; do sed -i 's/range(1, 7)/range(1, 40)/' $name.py; done # they would meet
+sed 's/scenario: c/scenario: d/' c.yaml >d.yaml
+files=(a.yaml b.yaml c.yaml d.yaml)
+changed 0 --jobs 4
+[ "$(ls out | wc -l)" = 4 ] || fail 'other directories than those of four runs are left'
+grep -h '"kind":"control"' out/*/history.jsonl >"$dir/controls"
+[ "$(grep -c '"cached":true' "$dir/controls")" = 4 ] || fail 'a control run was made beside others'
+changed 0 --changed c.py
+want 'the script of one job, recorded side by side' 'c' 'a b'
+changed 0 --changed a.py
+want 'another script, recorded side by side' 'a' 'b c'
+changed 0 --changed a.py --jobs 4 --fresh
+changed 0 --changed notes.txt
+want 'what nobody reads, recorded side by side' '' 'a b c'
+cd "$dir/tree" || exit 1
+
 # ---- what cannot be seen ----
 files=(c.yaml)
 changed 0 --changed /etc/hostname
