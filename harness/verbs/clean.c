@@ -23,8 +23,12 @@
 #include <unistd.h>
 
 static const int64_t END_WAIT_NS = 5000000000;
+static const int64_t RUN_WAIT_NS =
+    30000000000; /* for a run whose doctor is dead to write all it has */
 
 enum { DEPTH_MAX = 4 }; /* runs/compare-.../CELL/RUN */
+/* Whoever still writes there makes one file more between our last look and the rmdir, not for ever. */
+enum { REMOVALS_MAX = 20 };
 
 struct cleaning {
     bool dry, kept;
@@ -39,7 +43,13 @@ static void failed(struct cleaning *c, const struct err *err) {
 static void remove_from(struct cleaning *c, const struct folder *f, const char *name,
                         const char *why) {
     struct err err;
-    if (!c->dry && folder_remove(f, name, &err) != 0) {
+    int r = 0;
+    for (int i = 0; !c->dry && i < REMOVALS_MAX; i++) {
+        r = folder_remove(f, name, &err);
+        if (r != -ENOTEMPTY)
+            break;
+    }
+    if (r) {
         failed(c, &err);
         return;
     }
@@ -214,6 +224,38 @@ static void clean_path(struct cleaning *c, const char *path, bool compared) {
 
 /* ---- what a killed doctor has tried ---- */
 
+static bool names_folder(const char *pid, const char *folder) {
+    char path[300];
+    BUF_FINI struct buf words = {0};
+    snprintf(path, sizeof(path), "/proc/%s/cmdline", pid);
+    if (file_read(path, 1 << 20, &words, NULL) != 0)
+        return false;
+    const char *text = buf_str(&words), *end = text + words.len;
+    for (; text < end; text += strlen(text) + 1)
+        if (plan_is_below(text, folder))
+            return true;
+    return false;
+}
+
+/* Its runs end when their doctor has died, and write their reports then. False: one goes on. */
+static bool wait_for_runs(const char *folder) {
+    struct stat own;
+    DIR *d = opendir("/proc");
+    bool known = stat("/proc/self/exe", &own) == 0, ended = true;
+    for (struct dirent *e; d && known && ended && (e = readdir(d));) {
+        struct process p;
+        if (e->d_name[0] < '1' || e->d_name[0] > '9' || atoi(e->d_name) == (int)getpid() ||
+            !same_program(&own, e->d_name) || !names_folder(e->d_name, folder) ||
+            process_open((pid_t)atoi(e->d_name), &p, NULL) != 0)
+            continue;
+        ended = process_wait_end(&p, RUN_WAIT_NS) == 0;
+        process_close(&p);
+    }
+    if (d)
+        closedir(d);
+    return ended;
+}
+
 static int is_tried(const struct dirent *e) {
     return str_starts(e->d_name, TRIALS_FOLDER);
 }
@@ -229,7 +271,9 @@ static void clean_tried(struct cleaning *c, const struct folder *place, const ch
         st.st_uid != geteuid() || folder_enter(&f, place, name, NULL) != 0)
         return;
     bool over = presence_read(&f, &a, &p, NULL) == 0 && presence_state(&p) == PRESENCE_OVER;
-    if (over) {
+    if (over && !c->dry && !wait_for_runs(f.path)) {
+        printing_line(stdout, "left alone: %s, a run of which is at work", f.path);
+    } else if (over) {
         clean_folder(c, &f, 0, false);
         snprintf(why, sizeof(why), "left by doctor %d, which is dead", (int)p.harness.pid);
         remove_from(c, place, name, why);

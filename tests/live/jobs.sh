@@ -63,10 +63,11 @@ rc=$?
 grep -q '^2 runs: 1 passed, 1 failed' "$dir/said" || fail 'they were not counted'
 
 # Interrupted in the middle.
-"$BIN/rankquake" run "$dir"/{one,two,three}.yaml --jobs 2 --set 'job.run=[sleep, "1000"]' --out "$dir/cut" >"$dir/said" 2>&1 &
+"$BIN/rankquake" run "$dir"/{one,two,three}.yaml --jobs 2 --set 'job.run=[sh, -c, "case {out} in */control) ;; *) exec sleep 1000 ;; esac"]' \
+    --out "$dir/cut" >"$dir/said" 2>&1 &
 harness=$!
-end=$((SECONDS + 30))
-until [ "$(cat "$dir"/cut/*/control/history.jsonl 2>/dev/null | grep -c '"kind":"worker-start"')" = 2 ]; do
+end=$((SECONDS + 180))
+until [ "$(cat "$dir"/cut/*/history.jsonl 2>/dev/null | grep -c '"kind":"worker-start"')" = 2 ]; do
     [ $SECONDS -lt $end ] || { fail 'two never ran'; break; }
     read -rt 0.05 <> <(:) || :
 done
@@ -76,6 +77,20 @@ rc=$?
 [ $rc = 130 ] || fail "interrupted: exit $rc, wanted 130"
 [ "$(ls "$dir/cut" | wc -l)" = 2 ] || fail "after the interruption: $(ls "$dir/cut")"
 [ -z "$(find "$dir/cut" -name scratch)" ] || fail 'a scratch is left'
+
+# Interrupted in the control run, which is made first: none is begun, and nothing of it is left.
+"$BIN/rankquake" run "$dir"/{one,two}.yaml --jobs 2 --set 'job.run=[sleep, "1000"]' --out "$dir/first-cut" >"$dir/said" 2>&1 &
+harness=$!
+end=$((SECONDS + 180))
+until grep -qs '"kind":"worker-start"' "$dir"/first-cut/*/control/history.jsonl; do
+    [ $SECONDS -lt $end ] || { fail 'there was no control run'; break; }
+    read -rt 0.05 <> <(:) || :
+done
+kill -TERM $harness
+wait $harness
+rc=$?
+[ $rc = 130 ] || fail "interrupted in the control run: exit $rc, wanted 130"
+[ -z "$(ls "$dir/first-cut")" ] || fail "after that interruption: $(ls "$dir/first-cut")"
 
 "$BIN/rankquake" run "$dir/one.yaml" --jobs 0 >"$dir/said" 2>&1
 [ $? = 64 ] && grep -qF -- '--jobs 0: write a whole number from 1' "$dir/said" || fail '--jobs 0 was taken'
