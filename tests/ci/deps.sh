@@ -21,6 +21,12 @@ grep -qx "\$2" $TMPDIR/unknown || echo '  Candidate: 1.0'
 END
 program apt-get <<END
 echo "apt-get \$*" >>$TMPDIR/calls
+[ ! -e $TMPDIR/refuse ] || { echo 'E: the disk is full' >&2; exit 100; }
+case "\$*" in *APT::Status-Fd=3*)
+    printf '%s\n' 'dlstatus:1:0:Retrieving file 1 of 2' 'dlstatus:2:50.5:Retrieving file 2 of 2: a long name' nonsense 'dlstatus:2:x:y' 'pmstatus:gcc:20.0:Unpacking gcc' 'pmstatus:gcc:100.0:Installed gcc' >&3
+    echo 'apt prints a lot'
+    ;;
+esac
 case \$1 in
 update) : >$TMPDIR/unknown ;;
 install) : >$TMPDIR/missing ;;
@@ -62,3 +68,47 @@ judge 0 'apt-get install libssl-dev openssl;' 'installing libssl-dev openssl' 'l
 
 [ "$("$deps" --list | sort -u | wc -l)" = "$("$deps" --list | wc -l)" ] || fail 'a package is listed twice'
 if "$deps" --nonsense >said 2>&1; then fail 'an unknown option is taken'; fi
+
+# ---- how far it is ----
+deps_with() { # deps_with RC ARGUMENT...: gcc is missing
+    local rc=0 wanted=$1
+    shift
+    echo gcc >missing
+    : >unknown
+    : >calls
+    "$deps" "$@" >said 2>&1 </dev/null || rc=$?
+    [ $rc = "$wanted" ] || fail "$*: exit $rc, wanted $wanted"
+}
+deps_with 0 --quiet
+[ ! -s said ] || fail '--quiet speaks'
+touch refuse
+deps_with 3 --quiet
+grep -q 'the disk is full' said && grep -q 'still missing: gcc' said || fail 'what went wrong is not said'
+rm refuse
+deps_with 0 --json-progress 4 4>objects
+cat >expected <<END
+downloading 0 false
+downloading 50 false
+downloading 100 true
+setting up 20 false
+setting up 100 false
+setting up 100 true
+END
+sed -E 's/.*"of":"([a-z ]+)","unit":"percent","done":([0-9]+),"total":100,"rate":null,"left_s":(null|[0-9]+),"elapsed_s":[0-9]+,"over":([a-z]+)\}$/\1 \2 \4/' objects | diff expected - >said || fail 'objects of headway'
+deps_with 64 --json-progress 9
+deps_with 64 --json-progress
+deps_with 64 --json-progress x
+if command -v script >/dev/null; then # on a terminal, and on one that can do nothing
+    for width in 24 80; do
+        echo gcc >missing
+        TERM=xterm COLUMNS=$width script -qec "$deps" /dev/null >said </dev/null || fail 'on a terminal'
+        tr '\r' '\n' <said | grep '%' >lines || fail 'no line on a terminal'
+        [ "$(awk '{ if (length > n) n = length } END { print n }' lines)" -lt $width ] || fail "lines of more than $width"
+        grep -q '^ 50 %  downloading' lines || fail "a line of $width"
+    done
+    grep -q '^100 %  setting up  Installed gcc' lines || fail 'what is set up'
+    if grep -q 'apt prints' said; then fail 'the line and what apt prints'; fi
+    echo gcc >missing
+    TERM=dumb script -qec "$deps" /dev/null >said </dev/null || fail 'on a dumb terminal'
+    if grep -q '%' said; then fail 'a line on a dumb terminal'; fi
+fi
