@@ -134,6 +134,11 @@ for kind in tap prometheus trace; do
     "$quake" report "$one" --to $kind >report.$kind || fail "no $kind"
     takes $kind report.$kind
 done
+# The one who reads traces refuses what its UI would not show whole: slices of a track that overlap.
+printf '{"traceEvents":[{"ph":"M","name":"process_name","pid":1,"tid":0,"ts":0,"args":{"name":"p"}},%s,%s]}\n' \
+    '{"ph":"X","name":"a","pid":1,"tid":0,"ts":0,"dur":10}' '{"ph":"X","name":"b","pid":1,"tid":0,"ts":5,"dur":10}' >overlap.json
+"$consumers" trace overlap.json >said 2>&1
+case $? in 1 | 77) ;; *) fail 'slices that overlap are taken' ;; esac
 for why in ${unasked[@]+"${unasked[@]}"}; do echo "not asked: $why"; done
 cd "$tree" || exit 1
 exit $failed
