@@ -18,9 +18,14 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+/* Between the first page of a mapping and its last that is used: a file has no more than 16 TiB on ext4. */
+static const uint64_t spread_max = (uint64_t)1 << 40;
+
 struct mapping {
     uint64_t from, to, offset, inode;
     uint64_t own;    /* bytes that are not the file's */
+    uint64_t used;   /* bytes that are in memory or swapped out */
+    bool left_out;   /* the program has asked for that (MADV_DONTDUMP) */
     uint64_t kept;   /* bytes of it that go into the core, from its beginning */
     unsigned rights; /* PF_* */
     char *path;
@@ -53,15 +58,24 @@ static bool take_header(struct core *c, const char *line) {
     return true;
 }
 
+static void take_detail(struct mapping *m, const char *line) {
+    unsigned long long kib;
+    if (sscanf(line, "Anonymous: %llu kB", &kib) == 1)
+        m->own = (uint64_t)kib << 10;
+    else if (sscanf(line, "Rss: %llu kB", &kib) == 1 || sscanf(line, "Swap: %llu kB", &kib) == 1)
+        m->used += (uint64_t)kib << 10;
+    else if (str_starts(line, "VmFlags:"))
+        m->left_out = strstr(line, " dd") != NULL;
+}
+
 static int read_mappings(struct core *c, struct err *err) {
     char path[64], line[4352];
-    unsigned long long kib;
     snprintf(path, sizeof(path), "/proc/%d/smaps", (int)c->of->pid);
     FILE *f = fopen(path, "re");
     int code = f ? -ESRCH : -errno;
     while (f && fgets(line, sizeof(line), f))
-        if (!take_header(c, line) && c->n && sscanf(line, "Anonymous: %llu kB", &kib) == 1)
-            c->v[c->n - 1].own = (uint64_t)kib << 10;
+        if (!take_header(c, line) && c->n)
+            take_detail(&c->v[c->n - 1], line);
     if (f)
         fclose(f);
     return c->n ? 0 : err_set(err, code, "read %s", path);
@@ -78,8 +92,13 @@ static bool is_shared_memory(const struct mapping *m) {
            str_starts(m->path, "/dev/zero (deleted)");
 }
 
+static bool is_vdso(const struct mapping *m) {
+    return str_eq(m->path, "[vdso]");
+}
+
+/* As the kernel has it for its own cores. */
 static uint64_t wanted(const struct core *c, const struct mapping *m) {
-    if (is_kernels(m) || !(m->rights & (PF_R | PF_W)))
+    if (is_kernels(m) || !(m->rights & (PF_R | PF_W)) || (m->left_out && !is_vdso(m)))
         return 0;
     if (m->own || !m->inode || is_shared_memory(m))
         return m->to - m->from;
@@ -88,15 +107,18 @@ static uint64_t wanted(const struct core *c, const struct mapping *m) {
 
 /* Present or swapped out, by /proc/PID/pagemap, which knows nothing of the kernel's own page. */
 static bool is_used(const struct mapping *m, uint64_t entry) {
-    return entry >> 62 || str_eq(m->path, "[vdso]");
+    return entry >> 62 || is_vdso(m);
 }
 
 enum { BATCH = 512 };
 
-/* Calls fn for the bytes that are in use, or only counts them. */
+/* Calls fn for the bytes that are in use, or only counts them. Terabytes may be mapped, and never used:
+ * those are not looked through. */
 static uint64_t each_used(struct core *c, const struct mapping *m, uint64_t bytes,
                           void (*fn)(struct core *c, uint64_t at, void *arg), void *arg) {
     uint64_t entries[BATCH], used = 0;
+    if (!m->used && !is_vdso(m))
+        return 0;
     for (uint64_t at = m->from; at < m->from + bytes; at += BATCH * c->page) {
         ssize_t got = pread(c->pages, entries, sizeof(entries), (off_t)(at / c->page * 8));
         for (ssize_t i = 0; i < got / 8 && at + (uint64_t)i * c->page < m->from + bytes; i++)
@@ -109,13 +131,19 @@ static uint64_t each_used(struct core *c, const struct mapping *m, uint64_t byte
     return used;
 }
 
+static void note_end(struct core *c, uint64_t at, void *arg) {
+    *(uint64_t *)arg = at + c->page;
+}
+
+/* Up to the last page that is used: file systems have no room for the addresses that may lie behind. */
 static void choose(struct core *c) {
     uint64_t left = c->of->bytes_max;
     for (size_t i = 0; i < c->n; i++) {
         struct mapping *m = &c->v[i];
-        uint64_t bytes = wanted(c, m), used = each_used(c, m, bytes, NULL, NULL);
-        m->kept = used <= left ? bytes : 0;
-        left -= m->kept ? used : 0;
+        uint64_t end = m->from, used = each_used(c, m, wanted(c, m), note_end, &end);
+        bool fits = used <= left && end - m->from <= spread_max;
+        m->kept = fits ? end - m->from : 0;
+        left -= fits ? used : 0;
     }
 }
 

@@ -2,8 +2,8 @@
  * dump them, but where we want it: an ELF core that gdb opens. What core(5) of this host says of
  * its own dumps is not touched.
  *
- * Of its memory there is what no file holds, and of each file its first page; pages that it has
- * never used are holes of the file. */
+ * Of its memory there is what no file holds, and of each file its first page, but for what it has asked
+ * to be left out (MADV_DONTDUMP); pages that it has never used are holes of the file. */
 #pragma once
 
 #include "base/err.h"

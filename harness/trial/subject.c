@@ -252,9 +252,11 @@ static bool answer(struct subject_peer *p) {
                                               (struct sockaddr *)&from, &len)) > 0)
         sendto(p->datagrams, part, (size_t)n, MSG_DONTWAIT, (struct sockaddr *)&from, len);
     for (int i = 0; i < CLIENTS_MAX; i++) {
-        while (p->clients[i] >= 0 && (n = recv(p->clients[i], part, sizeof(part), 0)) > 0)
+        if (p->clients[i] < 0)
+            continue;
+        while ((n = recv(p->clients[i], part, sizeof(part), 0)) > 0)
             any |= send(p->clients[i], part, (size_t)n, MSG_NOSIGNAL) == n;
-        if (p->clients[i] >= 0 && (n == 0 || errno != EAGAIN))
+        if (n == 0 || errno != EAGAIN)
             drop(&p->clients[i]);
     }
     return any;
