@@ -30,7 +30,10 @@ struct suite_options {
  * be judged. */
 int suite_run(const struct plan *p, const struct suite_options *o, struct err *err);
 
-/* The control run alone, or its cached result (ret->cached), into dir/control. Returns EXIT_PASS,
+/* What the job needs first (job.build): from the cache, or made. EXIT_PASS, or EXIT_BROKEN with err. */
+int suite_build(const struct plan *p, const struct suite_options *o, struct err *err);
+
+/* The control run alone, after what is built for it, or its cached result (ret->cached), into dir/control. Returns EXIT_PASS,
  * or the exit code with err set, and the job's last lines printed. */
 int suite_control(const struct plan *p, const struct suite_options *o, const struct folder *dir,
                   struct control *ret, struct err *err);
