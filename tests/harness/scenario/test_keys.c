@@ -86,7 +86,8 @@ static void test_every_key_of_a_scenario_has_a_path(void **state) {
 static const char base[] = "cluster: {nodes: 4, start: 3}\n"
                            "repeat: {runs: 5}\n"
                            "job: {run: [a], nnodes: \"2:3\", workers_per_node: 2, max_restarts: "
-                           "20, checkpoint: {dir: x}}\n"
+                           "20, checkpoint: {dir: x}, build: {run: [b], inputs: [c], "
+                           "outputs: [d]}}\n"
                            "timeline:\n"
                            "  - {id: dark, when: {step: 5}, fault: node-kill, on: n2}\n"
                            "  - {id: last, when: {round: 2}, fault: node-start, on: n3}\n"
@@ -100,6 +101,7 @@ static const char *const places[][2] = {
     {"job", "job."},
     {"timeline", "timeline.1."},
     {"checkpoint", "job.checkpoint."},
+    {"build", "job.build."},
     {"when", "timeline.1.when."},
     {"expect", "expect."},
     {"limits", "limits."},
