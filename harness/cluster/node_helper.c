@@ -19,6 +19,7 @@
 #include "harness/cluster/cluster.h"
 #include "harness/cluster/dead_man.h"
 #include "harness/cluster/metadata.h"
+#include "harness/cluster/node_clients.h"
 #include "harness/cluster/node_faults.h"
 #include "harness/cluster/node_output.h"
 
@@ -55,6 +56,7 @@ struct helper {
     const struct habitat *habitat;
     struct node_faults faults;     /* in force */
     struct node_output output;     /* of the program, where the harness has no file for it */
+    struct node_clients *clients;  /* where the harness has not got the listener itself */
     struct host_record record;     /* of what is done on another host */
     int64_t dead_man_ns;           /* until setup says otherwise; 0: never */
     struct dead_man *heals, *ends; /* of the harness: what lasts here, and the node */
@@ -102,6 +104,8 @@ static void on_silence(void *arg, int64_t silent_ns) {
     tree_signal(getpid(), SIGCONT); /* a harness that stops a node in turns may be stopped in one */
     if (h->habitat && h->habitat->heal)
         h->habitat->heal();
+    if (h->clients)
+        node_clients_release_all(h->clients);
     host_record_note(&h->record, "heal", "the harness was silent", NULL);
     answer_send(h, NULL, 0);
     if (!carrier_has_lane(h->carrier)) /* on another host it may never be heard of again */
@@ -148,10 +152,21 @@ static void on_noticed(void *arg, int fd, int what) {
     h->habitat->noticed();
 }
 
-static int send_ready(struct helper *h, struct err *err) {
+/* The first of them is the listener of events. */
+static int keep_listener(struct helper *h, const struct json *setup, int *fds, size_t n,
+                         struct err *err) {
+    if (carrier_has_lane(h->carrier) || n == 0)
+        return 0;
+    h->clients = node_clients_new(h->loop, h->carrier, file_keep(&fds[0]),
+                                  json_get_string(setup, "probe", NULL), err);
+    return h->clients ? 0 : err->code;
+}
+
+static int send_ready(struct helper *h, const struct json *setup, struct err *err) {
     int fds[CHANNEL_FDS_MAX];
     size_t n = 0;
     int r = h->habitat->ready(fds, &n, err), notice = -1;
+    r = r ? r : keep_listener(h, setup, fds, n, err);
     if (r == 0 && h->habitat->notice && (notice = h->habitat->notice()) >= 0)
         h->on_notice = loop_fd(h->loop, notice, LOOP_READ, on_noticed, h);
     if (r == 0) {
@@ -159,7 +174,7 @@ static int send_ready(struct helper *h, struct err *err) {
         answer_send(h, fds, carrier_has_lane(h->carrier) ? n : 0);
     }
     for (size_t i = 0; i < n; i++)
-        close(fds[i]);
+        file_close(&fds[i]);
     return r;
 }
 
@@ -199,7 +214,7 @@ static void on_setup(struct helper *h, struct message *m) {
     h->ends = dead_man_new(h->loop, carrier_in(h->carrier), json_get_i64(m->json, "end", 0),
                            on_long_silence, h);
     if (take_host(h, m->json, &err) != 0 || h->habitat->setup(m->json, &disks, &err) != 0 ||
-        send_ready(h, &err) != 0)
+        send_ready(h, m->json, &err) != 0)
         broken(h, &err);
     for (size_t i = 0; i < 2; i++)
         file_close(&disks.mounts[i]);
@@ -313,6 +328,8 @@ static void on_output(void *arg, const char *bytes, size_t n) {
 static void on_taken(void *arg) {
     struct helper *h = arg;
     node_output_pause(&h->output, false);
+    if (h->clients)
+        node_clients_pause(h->clients, false);
 }
 
 static int take_output(struct helper *h, struct message *m, struct err *err) {
@@ -436,6 +453,8 @@ static void on_settled(void *arg, int64_t now_ns) {
 static void program_ended(struct helper *h, int status) {
     process_close(&h->program);
     node_output_drain(&h->output);
+    if (h->clients)
+        node_clients_drain(h->clients);
     json_put_i64(answer(h, "exited"), "status", status);
     answer_send(h, NULL, 0);
     h->settling = true;
@@ -538,6 +557,16 @@ static void on_inventory(struct helper *h, struct message *m) {
     answer_send(h, NULL, 0);
 }
 
+static void on_arm(struct helper *h, struct message *m) {
+    if (h->clients)
+        node_clients_arm(h->clients, m->json);
+}
+
+static void on_release(struct helper *h, struct message *m) {
+    if (h->clients)
+        node_clients_release(h->clients, m->json);
+}
+
 /* ---- the carrier ---- */
 
 static void refuse(struct helper *h, const char *op, const char *why) {
@@ -561,6 +590,8 @@ static const struct order {
               {"run", on_run, AFTER_SETUP},
               {"fault", on_fault, AFTER_SETUP},
               {"signal", on_signal, AFTER_SETUP},
+              {"arm", on_arm, AFTER_SETUP},
+              {"release", on_release, AFTER_SETUP},
               {"notice", on_notice, AFTER_SETUP},
               {"sockets", on_sockets, AFTER_SETUP}};
 
@@ -606,6 +637,8 @@ static void say_bye(struct helper *h) {
     TEXTS_FINI struct texts left = {0};
     if (h->habitat && h->habitat->end)
         h->habitat->end(&left);
+    if (h->clients)
+        node_clients_drain(h->clients);
     answer(h, "bye");
     json_put_strings(&h->w, "left", texts_list(&left));
     json_array(&h->w, "healed");
@@ -640,6 +673,7 @@ int node_helper_run(const struct carrier_ends *ends, int64_t dead_man_ns, struct
     int r = loop_run(h.loop, err);
     say_bye(&h);
     node_output_end(&h.output);
+    node_clients_free(h.clients);
     host_record_close(&h.record);
     process_close(&h.program);
     node_faults_fini(&h.faults);

@@ -43,7 +43,9 @@
  *            take along, and what it has undone
  *
  * Without a lane there are no descriptors, and this is said in their place:
- *   setup    {run}: which run it is, for the host's lock and its log of acts (host_record.h)
+ *   setup    {run, probe}: which run it is, for the host's lock and its log of acts (host_record.h),
+ *            and the path of rankprobe on this host
+ *   ready    the helper keeps the listener of RANKQUAKE_EVENTS: node_clients.h
  *   run      helper  output {bytes}: what the program prints, in base64, as it comes
  *   started  {pid, start}: by these two a process of the host is known, start in clock ticks
  *   fault    {pid, start}: of the target

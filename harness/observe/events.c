@@ -10,6 +10,7 @@
 #include "base/sys/file.h"
 #include "base/sys/process.h"
 #include "base/sys/sent.h"
+#include "harness/carrier/armed_page.h"
 #include "harness/observe/given.h"
 #include "harness/observe/pidfds.h"
 #include "harness/observe/spawned.h"
@@ -20,9 +21,6 @@
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
-#endif
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
 enum { DESCENT_MAX = 8 }; /* generations between a worker and the process that speaks for it */
@@ -60,10 +58,9 @@ struct observer {
     struct recorder *rec;
     struct list clients;
     struct pidfds *pidfds;
-    struct rankquake_page *page; /* one for all; written here, read by every client */
-    int page_fd;                 /* read-only */
-    uint32_t asked;              /* bits of enum rankquake_ask */
-    bool sent;                   /* when messages were is noted */
+    struct armed_page page; /* one for all; written here, read by every client */
+    uint32_t asked;         /* bits of enum rankquake_ask */
+    bool sent;              /* when messages were is noted */
     dev_t probe_dev;
     ino_t probe_ino;
     struct loop_source *again; /* the end of the window of somebody who sends too much */
@@ -74,22 +71,6 @@ struct observer {
 };
 
 /* ---- the page ---- */
-
-static int page_new(struct observer *o, struct err *err) {
-    int fd = memfd_create("rankquake-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0 || ftruncate(fd, sizeof(*o->page)) < 0)
-        return err_set(err, -errno, "make the page that arms events (memfd)");
-    o->page = mmap(NULL, sizeof(*o->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    int sealed = fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW);
-    if (o->page == MAP_FAILED || sealed < 0) {
-        err_set(err, -errno, "map and seal the page that arms events");
-        close(fd);
-        return err->code;
-    }
-    o->page->version = RANKQUAKE_VERSION_OF_PAGE;
-    o->page_fd = fd;
-    return 0;
-}
 
 uint32_t observer_kind(const char *name) {
     return UINT32_C(1) << rankquake_kind_of(name);
@@ -106,12 +87,7 @@ void observer_note_sent(struct observer *o) {
 }
 
 void observer_arm(struct observer *o, uint32_t kinds, uint64_t next_step) {
-    kinds |= o->asked;
-    if (o->page->kinds == kinds && o->page->next_step == next_step)
-        return;
-    __atomic_store_n(&o->page->armed_seq, o->page->armed_seq + 1, __ATOMIC_RELEASE);
-    __atomic_store_n(&o->page->next_step, next_step, __ATOMIC_RELEASE);
-    __atomic_store_n(&o->page->kinds, kinds, __ATOMIC_RELEASE);
+    armed_page_set(&o->page, kinds | o->asked, next_step);
 }
 
 /* ---- who is speaking ---- */
@@ -439,13 +415,16 @@ struct observer *observer_new(struct loop *l, struct recorder *rec, const char *
         return NULL;
     }
     struct observer *o = mem_new(struct observer);
-    *o = (struct observer){
-        .loop = l, .rec = rec, .page_fd = -1, .probe_dev = st.st_dev, .probe_ino = st.st_ino};
+    *o = (struct observer){.loop = l,
+                           .rec = rec,
+                           .page = ARMED_PAGE_NONE,
+                           .probe_dev = st.st_dev,
+                           .probe_ino = st.st_ino};
     list_init(&o->clients);
     given_key_draw(&o->key);
     o->again = loop_timer(l, on_again, o);
     o->pidfds = pidfds_new(l, rec, &exit_sources_of_host, on_worker_ended, o);
-    if (page_new(o, err) < 0)
+    if (armed_page_make(&o->page, err) < 0)
         return observer_free(o);
     return o;
 }
@@ -456,9 +435,7 @@ struct observer *observer_free(struct observer *o) {
     list_each_safe(it, next, &o->clients) client_free(list_entry(it, struct event_client, link));
     pidfds_free(o->pidfds);
     loop_source_free(o->again);
-    if (o->page && o->page != MAP_FAILED)
-        munmap(o->page, sizeof(*o->page));
-    file_close(&o->page_fd);
+    armed_page_end(&o->page);
     free(o);
     return NULL;
 }
@@ -499,7 +476,7 @@ void observer_connect(struct observer *o, const char *node, int fd, pid_t pid) {
     c->source = loop_fd(o->loop, fd, LOOP_READ, on_readable, c);
     list_append(&o->clients, &c->link);
     look_at_given(c);
-    descriptors_send(fd, "P", 1, &o->page_fd, 1, MSG_DONTWAIT);
+    descriptors_send(fd, "P", 1, &o->page.fd, 1, MSG_DONTWAIT);
 }
 
 int observer_worker_pidfd(const struct observer *o, pid_t pid) {

@@ -1,9 +1,10 @@
 """The other end of a node helper, for carrier.sh: says what a harness would, and what none would, to the helper that a
-command reaches, and tells what is wrong with its answers. Usage: carrier.py RUN COMMAND..."""
+command reaches, and tells what is wrong with its answers. Usage: carrier.py RUN LIBRARY COMMAND...,
+where LIBRARY is a folder of the helper's host with rankprobe and rankquake.py."""
 import base64, json, os, select, signal, struct, subprocess, sys, time
 
 DEADLINE_S = 60
-run, command = sys.argv[1], sys.argv[2:]
+run, library, command = sys.argv[1], sys.argv[2], sys.argv[3:]
 wrong = []
 
 
@@ -56,12 +57,14 @@ class Helper:
             if m["op"] == op:
                 return m
 
-    def setup(self, who=None):
+    def setup(self, who=None, **more):
+        self.events = f"@carrier-test-{os.getpid()}-{time.monotonic_ns()}"
         self.say(op="setup", name="n0", isolation="processes", privileged=False, dir="/tmp", addr="127.0.0.1",
-                 events=f"@carrier-test-{os.getpid()}-{time.monotonic_ns()}", run=who or run)
+                 events=self.events, run=who or run, **more)
 
     def start(self, *argv):
-        self.say(op="run", argv=argv, env=["PATH=/usr/bin:/bin", "GREETING=hello"], cwd="/")
+        self.say(op="run", argv=argv, cwd="/",
+                 env=["PATH=/usr/bin:/bin", "GREETING=hello", f"RANKQUAKE_EVENTS={self.events}", "PYTHONPATH=" + library])
         return self.wait("started")
 
     def end(self):
@@ -147,6 +150,65 @@ def files():
     c = h.wait("clock")
     check(c.get("t1") == 17 and 0 < c.get("t2", 0) <= c.get("t3", 0), f"{c}")
     h.end()
+
+
+JOB = """import os, sys, rankquake
+with rankquake.Client() as q:
+    for step in range(1, 7):
+        q.step(step, loss=0.5)
+        print(step, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def events():
+    """What a job says, held at a step until the harness lets it go on; and a worker seen to its end."""
+    h = Helper()
+    h.setup(probe=library + "/rankprobe")
+    h.wait("ready")
+    h.say(op="arm", kinds=1 << 2, next_step=3)
+    started = h.start(library + "/rankprobe", "python3", "-c", JOB)
+    client = h.wait("client")
+    check(client.get("probe") is True and client.get("pid") == started.get("pid") and client.get("start") == started["start"],
+          f"{client} of {started}")
+    said = json.loads(h.wait("record").get("text", "{}"))
+    check(said.get("kind") == "worker-start" and said.get("pid") == client["pid"], f"{said}")
+    gone = h.wait("gone")
+    check(gone.get("id") == client["id"] and gone.get("image") == "other", f"{gone}")
+    job = h.wait("client")
+    check(job.get("probe") is False and job.get("pid") == client["pid"], f"{job}")
+    steps = []
+    while not steps or "armed" not in steps[-1]:
+        steps.append(json.loads(h.wait("record").get("text", "{\"armed\": 0}")))
+    check([s.get("step") for s in steps] == [1, 2, 3], f"held at {steps}")
+    h.say(op="release", id=job["id"] + 1000)  # somebody else
+    h.say(op="clock", t1=1)
+    h.wait("clock")
+    check(h.read(0.3) is None or h.heard[-1]["op"] == "output", f"it went on by itself: {h.heard[-1]}")
+    h.say(op="arm", kinds=1 << 2, next_step=5)
+    h.say(op="release", id=job["id"])
+    while not steps or steps[-1].get("step") != 5:
+        steps.append(json.loads(h.wait("record").get("text", "{\"step\": 5}")))
+    check("armed" not in steps[3] and "armed" in steps[4], f"held at {steps}")
+    h.say(op="arm", kinds=0, next_step=0)
+    h.say(op="release", id=job["id"])
+    ended = h.wait("ended")
+    last = [json.loads(m["text"]) for m in h.heard if m["op"] == "record"][-1]
+    check(last.get("step") == 6, f"its last words came after its end, or never: {last}")
+    check(ended.get("pid") == client["pid"] and ended.get("start") == client["start"] and ended.get("status") == 9, f"{ended}")
+    h.wait("exited")
+    h.end()
+
+    h = Helper(["--dead-man", "1s"])  # silence lets go on who waits
+    h.setup(probe=library + "/rankprobe")
+    h.wait("ready")
+    h.say(op="arm", kinds=1 << 2, next_step=1)
+    h.start("python3", "-c", JOB.replace("os.kill", "print"))
+    while h.wait("record") and "armed" not in json.loads(h.heard[-1]["text"]):
+        pass
+    h.wait("healed")
+    h.wait("bye")
+    check("step" in h.heard[-1].get("text", "step"), f"{h.heard[-1]}")
 
 
 ESCAPES = "setsid sh -c 'sleep 2001 & sleep 2002' & (sleep 2003 &) ; exec sleep 2004"
@@ -238,7 +300,7 @@ def one_run_a_host():
     other.end()
 
 
-for part in (refusals, a_program, files, ends, one_run_a_host):
+for part in (refusals, a_program, files, events, ends, one_run_a_host):
     before = len(wrong)
     try:
         part()
