@@ -70,7 +70,9 @@ static void put_fault(const struct recorded_run *run, const struct incident *i,
     json_put_string(w, "name", i->id);
     json_put_string(w, "fault", i->fault);
     if (fault_find(i->fault))
-        json_put_string(w, "reach", fault_reach_names[fault_reach(i->fault)]);
+        json_put_string(
+            w, "reach",
+            fault_reach_names[incident_hits_store(i) ? REACH_SHARED : fault_reach(i->fault)]);
     json_put_string(w, "on", buf_str(&on));
     put_nodes(i, w);
     json_put_bool(w, "felt", i->evidence_seq > 0);

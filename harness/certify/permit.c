@@ -179,12 +179,18 @@ static bool is_fault(const struct planned_entry *e) {
     return e->fault;
 }
 
+/* What is done to the node of a store is done to all who use that. */
+enum fault_reach permit_reach_of(const struct planned_entry *e) {
+    enum fault_reach own = fault_reach(e->fault->name);
+    return e->entry->on.what == TARGET_STORES ? REACH_SHARED : own;
+}
+
 enum fault_reach permit_reach(const struct plan *plan) {
     enum fault_reach most = REACH_JOB;
     for (size_t i = 0; i < plan->entries_n; i++) {
         const struct planned_entry *e = &plan->entries[i];
-        if (is_fault(e) && fault_reach(e->fault->name) > most)
-            most = fault_reach(e->fault->name);
+        if (is_fault(e) && permit_reach_of(e) > most)
+            most = permit_reach_of(e);
     }
     return most;
 }
@@ -194,7 +200,7 @@ void permit_check(const struct permit *p, const struct plan *plan, struct texts 
         const struct planned_entry *e = &plan->entries[i];
         if (!is_fault(e))
             continue;
-        enum fault_reach reach = fault_reach(e->fault->name);
+        enum fault_reach reach = permit_reach_of(e);
         if (reach > p->most)
             texts_add(ret,
                       "%s: %s (%s) is of class %s, and %s is the most that is allowed: --allow %s",

@@ -37,6 +37,8 @@ bool permit_is_open(const struct permit *p, int64_t wall_ns, int64_t *ret_left_n
 
 /* Adds a sentence for each entry of the plan's timeline that goes beyond. */
 void permit_check(const struct permit *p, const struct plan *plan, struct texts *ret);
+/* How far an entry that is a fault reaches: on a store further than on a node of workers. */
+enum fault_reach permit_reach_of(const struct planned_entry *e);
 /* How far the plan reaches, its faults taken together. */
 enum fault_reach permit_reach(const struct plan *plan);
 

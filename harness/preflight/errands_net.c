@@ -217,7 +217,7 @@ static int by_number(const void *a, const void *b) {
 }
 
 static int measure_latency(const struct json *to, int64_t until, int64_t *ret_ns) {
-    enum { TIMES = 101 };
+    enum { TIMES = 21 };
     int64_t took[TIMES];
     FILE_CLOSE int fd = -1;
     char byte = 'x';
@@ -236,14 +236,17 @@ static int measure_latency(const struct json *to, int64_t until, int64_t *ret_ns
     return 0;
 }
 
-static int measure_rate(const struct json *to, int64_t lasting, int64_t until, double *ret_mb_s) {
+/* Until so long has passed or so much been sent, whichever comes first. */
+static int measure_rate(const struct json *to, int64_t until, double *ret_mb_s) {
+    int64_t lasting = json_get_i64(to, "lasting_ms", 100) * MS;
+    int64_t most = json_get_i64(to, "bytes", INT64_MAX), sent = 0;
     FILE_CLOSE int fd = -1;
     char *part = mem_alloc(PART, 1);
     uint64_t seen = 0;
     int r = connect_to(to, until, &fd);
     r = r < 0 ? r : send_all(fd, "s", 1, until);
     int64_t began = clock_monotonic_ns();
-    while (r == 0 && clock_monotonic_ns() - began < lasting)
+    for (; r == 0 && sent < most && clock_monotonic_ns() - began < lasting; sent += PART)
         r = send_all(fd, part, PART, until);
     if (r == 0 && shutdown(fd, SHUT_WR) < 0)
         r = -errno;
@@ -253,13 +256,13 @@ static int measure_rate(const struct json *to, int64_t lasting, int64_t until, d
     return r;
 }
 
-/* {"host", "port", "lasting_ms", "within_ms"} */
+/* {"host", "port", "lasting_ms", "bytes", "within_ms"} */
 static void run_measure(struct outpost *o, const struct json *asked, struct json_writer *w) {
     int64_t latency = 0, until = clock_monotonic_ns() + json_get_i64(asked, "within_ms", 5000) * MS;
     double rate = 0;
     (void)o;
     int r = measure_latency(asked, until, &latency);
-    r = r < 0 ? r : measure_rate(asked, json_get_i64(asked, "lasting_ms", 100) * MS, until, &rate);
+    r = r < 0 ? r : measure_rate(asked, until, &rate);
     if (r < 0) {
         json_put_string(w, "failed", strerror(-r));
         return;

@@ -2,6 +2,8 @@
 
 #include "base/str.h"
 #include "base/sys/clock.h"
+#include "base/sys/file.h"
+#include "harness/preflight/results.h"
 
 #include <errno.h>
 #include <string.h>
@@ -122,7 +124,57 @@ static bool run_one(const struct preflight *f, struct preflight_stations *s, con
     json_put_i64(w, "took_us", (clock_monotonic_ns() - began) / 1000);
     json_end_object(w);
     if (f->told)
-        f->told(f->arg, of, &answer);
+        f->told(f->arg, of->name, &answer);
+    return answer.status != PROBE_FAIL;
+}
+
+/* ---- what others have measured ---- */
+
+enum { RESULT_MAX = 64 << 20 };
+
+static const char *read_result(const char *path, struct probe_answer *a, struct json_writer *w,
+                               struct err *err) {
+    BUF_FINI struct buf text = {0};
+    if (file_read_plain(path, RESULT_MAX, &text, err) < 0)
+        return NULL;
+    const char *kind = results_read(buf_str(&text), text.len, a, w, err);
+    if (!kind)
+        err_wrap(err, "%s", path);
+    return kind;
+}
+
+bool preflight_check_results(const char *const *files, struct err *err) {
+    for (; files && *files; files++) {
+        BUF_FINI struct buf out = {0};
+        struct json_writer w = {.out = &out};
+        struct probe_answer a;
+        json_object(&w, NULL);
+        if (!read_result(*files, &a, &w, err))
+            return false;
+    }
+    return true;
+}
+
+/* One that has changed since it was checked, and is none any more, fails. */
+static bool take_result(const struct preflight *f, const char *path, struct json_writer *w) {
+    ARENA_FINI struct arena a = {0};
+    struct probe_answer answer = {0};
+    struct err err = {0};
+    json_object(w, NULL);
+    json_object(w, "figures");
+    const char *kind = read_result(path, &answer, w, &err);
+    json_end_object(w);
+    if (!kind) {
+        answer.status = PROBE_FAIL;
+        str_copy(answer.seen, sizeof(answer.seen), err.msg);
+    }
+    const char *name = arena_printf(&a, "%s %s", kind ? kind : "result", str_base(path));
+    json_put_string(w, "name", name);
+    json_put_string(w, "status", probe_status_names[answer.status]);
+    json_put_string(w, "seen", answer.seen);
+    json_end_object(w);
+    if (f->told)
+        f->told(f->arg, name, &answer);
     return answer.status != PROBE_FAIL;
 }
 
@@ -138,6 +190,8 @@ bool preflight_run(const struct preflight *f, struct json_writer *w) {
     for (size_t i = 0; probes[i]; i++)
         if (is_asked(f, probes[i]))
             well &= run_one(f, &s, probes[i], given, w);
+    for (const char *const *r = f->results; r && *r; r++)
+        well &= take_result(f, *r, w);
     json_end_array(w);
     close_all(&s);
     return well;

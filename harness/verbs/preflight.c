@@ -16,7 +16,7 @@ struct preflight_request {
     struct arena arena;
     struct preflight preflight;
     struct buf given;
-    const char **only, **without;
+    const char **only, **without, **results;
     bool json;
 };
 
@@ -115,6 +115,15 @@ static int take_hosts(struct preflight_request *q) {
     return 0;
 }
 
+static int take_results(struct preflight_request *q) {
+    struct err err = {0};
+    q->results = arguments_all(q->arguments, "--results");
+    q->preflight.results = (const char *const *)q->results;
+    return preflight_check_results(q->preflight.results, &err)
+               ? 0
+               : verb_usage_error(q->arguments->verb, "--results %s", err.msg);
+}
+
 static int take_all(struct preflight_request *q) {
     const struct arguments *a = q->arguments;
     const char *format = arguments_value(a, "--format");
@@ -126,17 +135,18 @@ static int take_all(struct preflight_request *q) {
     int code = take_given(q);
     code = code ? code : take_names(q, "--probe", &q->only);
     code = code ? code : take_names(q, "--without", &q->without);
+    code = code ? code : take_results(q);
     return code ? code : take_hosts(q);
 }
 
 /* ---- what is said ---- */
 
-static void tell(void *arg, const struct probe *of, const struct probe_answer *a) {
+static void tell(void *arg, const char *name, const struct probe_answer *a) {
     const struct preflight_request *q = arg;
     static const char *const plain[] = {"+", "x", "-"}, *const drawn[] = {"✓", "✗", "-"};
     if (q->json)
         return;
-    printf("%s %-10s %s\n", (report_style_of(stdout).unicode ? drawn : plain)[a->status], of->name,
+    printf("%s %-10s %s\n", (report_style_of(stdout).unicode ? drawn : plain)[a->status], name,
            a->seen);
     fflush(stdout);
 }
@@ -173,6 +183,7 @@ static int preflight(const struct arguments *a) {
         code = run(q);
     free(q->only);
     free(q->without);
+    free(q->results);
     buf_fini(&q->given);
     arena_fini(&q->arena);
     free(q);
@@ -199,6 +210,8 @@ const struct verb verb_preflight = {
             {"--floor", "MB_S", "less between two hosts is a failure"},
             {"--probe", "NAME", "only this; may be repeated"},
             {"--without", "NAME", "not this; may be repeated"},
+            {"--results", "FILE",
+             "take in what nccl-tests, fio, dcgmi diag or SuperBench have found; may be repeated"},
             {"--list", NULL, "name the probes, and ask nothing"},
             {"--format", "FORMAT", "text or json, with all figures"},
             {"--outpost", NULL, NULL}, /* outpost.h: on a host that is asked */

@@ -21,6 +21,10 @@ says 64 'write numbers' 'no port' "$rq" preflight --ports 29400,x
 says 64 'hosts are named by --hosts' 'a word' "$rq" preflight n0
 "$rq" preflight --probe limits --format json | grep -q '"name":"limits","status":"pass"' || fail 'json'
 
+echo '{"fio version":"fio-3.33","jobs":[{"jobname":"ckpt","error":28}]}' >"$dir/fio.json"
+says 1 'fio fio.json job ckpt ended with error 28' "another program's result" "$rq" preflight --probe limits --results "$dir/fio.json"
+says 64 'it is no result that is known' 'no result' "$rq" preflight --results tests/live/preflight.sh
+
 # The answers of a host that is not as it should be: what goes in or comes out of its outpost is changed.
 cat >"$dir/via" <<END
 #!/usr/bin/env bash

@@ -27,6 +27,12 @@ static int64_t port_of(const struct json *listening) {
     return json_i64(json_first(json_get(listening, "ports")), 0);
 }
 
+/* Of many hosts there are many pairs, which may share a switch, or in tests a processor. */
+static int64_t bytes_of_pair(size_t n) {
+    int64_t share = (int64_t)((256 << 20) / n);
+    return share > 2 << 20 ? share : 2 << 20;
+}
+
 static void begin_pair(const struct tournament *t, size_t i, size_t k) {
     BUF_FINI struct buf out = {0};
     struct json_writer w = {.out = &out};
@@ -35,6 +41,7 @@ static void begin_pair(const struct tournament *t, size_t i, size_t k) {
     json_put_string(&w, "host", t->p->v[k].address);
     json_put_i64(&w, "port", port_of(t->ports[k]));
     json_put_i64(&w, "lasting_ms", LASTING_MS);
+    json_put_i64(&w, "bytes", bytes_of_pair(t->p->n));
     json_put_i64(&w, "within_ms", 5000);
     json_end_object(&w);
     station_ask(&t->p->v[i], buf_str(&out));

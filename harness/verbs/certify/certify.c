@@ -57,6 +57,8 @@ const struct verb verb_certify = {
             {"--repeat", "N", "each scenario N times"},
             {"--every-node", NULL, "each node is the victim once"},
             {"--without", "PROBE", "leave this probe of preflight out; may be repeated"},
+            {"--results", "FILE",
+             "certify what nccl-tests, fio, dcgmi diag or SuperBench have found, too"},
             {"--set", "KEY=VALUE", "overrides a value of every scenario; may be repeated"},
             {"--tag", "TAG", "only scenarios with this tag, or with !TAG those without it"},
             {"--launcher", "LAUNCHER", "the launcher, as for run"},

@@ -25,7 +25,7 @@ struct certification {
     int64_t repeat, days, budget_ns, began_ns;
     uint64_t seed; /* of the command line, else 1 */
     bool every_node, yes, plan_only;
-    const char **without; /* probes of preflight; to be freed */
+    const char **without, **results; /* probes of preflight, files; to be freed */
     struct headway_wish wish;
     int64_t issued_ns; /* of the wall clock */
 

@@ -180,7 +180,7 @@ static void put_faults(const struct selected *l, FILE *out) {
     for (size_t i = 0; i < p->entries_n; i++) {
         const struct planned_entry *e = &p->entries[i];
         if (e->fault)
-            fprintf(out, "      %-7s %s on %s\n", fault_reach_names[fault_reach(e->fault->name)],
+            fprintf(out, "      %-7s %s on %s\n", fault_reach_names[permit_reach_of(e)],
                     e->fault->name, e->entry->on.text ? e->entry->on.text : "its groups");
     }
 }

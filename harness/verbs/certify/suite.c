@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,6 +130,10 @@ static int take_options(struct certification *c) {
                                     "--without %s: there is no such probe; preflight --list "
                                     "names them",
                                     *v);
+    struct err err = {0};
+    c->results = arguments_all(a, "--results");
+    if (!preflight_check_results((const char *const *)c->results, &err))
+        return verb_usage_error(a->verb, "--results %s", err.msg);
     if (c->key && !file_exists(c->key))
         return verb_usage_error(a->verb,
                                 "--key %s: there is no such file; ssh-keygen -t ed25519 -f "
@@ -138,6 +143,24 @@ static int take_options(struct certification *c) {
     code = code ? code : take_numbers(c);
     code = code ? code : take_permit(c);
     return code ? code : take_sets(c);
+}
+
+/* A suite may name a folder, and some of its files in another suite. */
+static void leave_once(struct scenario_files *f) {
+    ARENA_FINI struct arena a = {0};
+    const char **real = arena_array(&a, const char *, f->n + 1);
+    char path[PATH_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        real[n] = arena_strdup(&a, realpath(f->v[i], path) ? path : f->v[i]);
+        bool again = false;
+        for (size_t k = 0; k < n; k++)
+            again |= str_eq(real[k], real[n]);
+        f->v[n] = f->v[i];
+        f->within[n] = f->within[i];
+        n += !again;
+    }
+    f->n = n;
 }
 
 /* "quick" is certify-quick, that came with the program, unless there is a file of this name. */
@@ -152,7 +175,9 @@ static int find_suite(struct certification *c) {
     if (str_ends(name, ".yaml"))
         name[strlen(name) - strlen(".yaml")] = '\0';
     c->suite = arena_strdup(&c->arena, name);
-    return files_add(&c->files, a->verb, c->path);
+    int code = files_add(&c->files, a->verb, c->path);
+    leave_once(&c->files);
+    return code;
 }
 
 /* ---- one at a time on a host ---- */
@@ -210,12 +235,12 @@ static int begin(struct certification *c) {
     return 0;
 }
 
-static void tell_probe(void *arg, const struct probe *of, const struct probe_answer *a) {
+static void tell_probe(void *arg, const char *name, const struct probe_answer *a) {
     struct certification *c = arg;
     if (a->status == PROBE_FAIL)
-        printf("  preflight    %s: %s\n", of->name, a->seen);
+        printf("  preflight    %s: %s\n", name, a->seen);
     if (a->status == PROBE_SKIP)
-        certify_leave_out(c, arena_printf(&c->arena, "preflight: %s", of->name), a->seen);
+        certify_leave_out(c, arena_printf(&c->arena, "preflight: %s", name), a->seen);
 }
 
 /* Of this host, whose nodes are emulated. What fails is certified; the suite runs all the same. */
@@ -225,6 +250,7 @@ static void ask_host(struct certification *c) {
     struct preflight f = {.given = "{}",
                           .only = all,
                           .without = (const char *const *)c->without,
+                          .results = (const char *const *)c->results,
                           .told = tell_probe,
                           .arg = c};
     acts_say(&c->acts, "preflight", "of", "this host");
@@ -270,6 +296,7 @@ int certify_suite(const struct arguments *a) {
     buf_fini(&c->scenarios);
     buf_fini(&c->preflight);
     free(c->without);
+    free(c->results);
     free(c->points);
     free(c->left);
     arena_fini(&c->arena);

@@ -40,6 +40,26 @@ static void test_every_fault_has_a_class(void **state) {
     assert_int_equal(fault_reach("store-kill"), REACH_SHARED);
 }
 
+static enum fault_reach reach_of(const char *file) {
+    struct diagnostics d = {0};
+    struct scenario *s = plan_load(file, NULL, &d);
+    struct plan *p = s ? plan_make(s, 1, &d) : NULL;
+    assert_non_null(p);
+    enum fault_reach reach = permit_reach(p);
+    plan_free(p);
+    scenario_free(s);
+    diagnostics_fini(&d);
+    return reach;
+}
+
+/* The same fault, on a node of workers and on that of the store. */
+static void test_a_node_that_is_the_stores_is_shared(void **state) {
+    (void)state;
+    assert_int_equal(reach_of("scenarios/restart/worker-killed.yaml"), REACH_JOB);
+    assert_int_equal(reach_of("scenarios/membership/node-killed.yaml"), REACH_NODE);
+    assert_int_equal(reach_of("scenarios/store/store-restarts.yaml"), REACH_SHARED);
+}
+
 static size_t beyond(enum fault_reach most, const char *pattern) {
     TEXTS_FINI struct texts said = {0};
     struct diagnostics d = {0};
@@ -173,6 +193,7 @@ static void test_what_is_no_window_is_refused(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_every_fault_has_a_class, tear_down),
+        cmocka_unit_test_teardown(test_a_node_that_is_the_stores_is_shared, tear_down),
         cmocka_unit_test_teardown(test_a_fault_that_reaches_further_is_named, tear_down),
         cmocka_unit_test_teardown(test_hosts_users_and_addresses_are_denied, tear_down),
         cmocka_unit_test_teardown(test_what_denies_nothing_is_refused, tear_down),

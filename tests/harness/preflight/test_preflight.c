@@ -6,6 +6,7 @@
 
 #include "harness/preflight/bisection.h"
 #include "harness/preflight/preflight.h"
+#include "harness/preflight/results.h"
 #include "harness/preflight/spread.h"
 
 #include <stdbool.h>
@@ -118,6 +119,86 @@ static void test_hosts_have_names_and_addresses(void **state) {
     }
 }
 
+/* ---- results of other programs ---- */
+
+static void assert_result(const char *text, const char *kind, enum probe_status status,
+                          const char *seen) {
+    BUF_FINI struct buf out = {0};
+    struct json_writer w = {.out = &out};
+    struct probe_answer a;
+    json_object(&w, NULL);
+    const char *found = results_read(text, strlen(text), &a, &w, NULL);
+    assert_non_null(found);
+    assert_string_equal(found, kind);
+    assert_int_equal(a.status, status);
+    if (!strstr(a.seen, seen))
+        assert_string_equal(a.seen, seen);
+}
+
+#define NCCL(bad)                                                                                  \
+    "# nThread 1 nGpus 1 minBytes 8\n#\n  8  2  float  sum  -1  30.1  0.00  0.00  0\n"             \
+    "# Out of bounds values : " bad "\n"
+
+static void test_nccl_tests_are_judged_by_their_last_lines(void **state) {
+    (void)state;
+    assert_result(NCCL("0 OK") "# Avg bus bandwidth    : 186.123 \n#\n", "nccl-tests", PROBE_PASS,
+                  "186.12 GB/s");
+    assert_result(NCCL("3 FAILED") "# Avg bus bandwidth    : 186.123 \n#\n", "nccl-tests",
+                  PROBE_FAIL, "3 values were out of bounds");
+    assert_result(NCCL("0 OK"), "nccl-tests", PROBE_FAIL, "did not come to its end");
+}
+
+static void test_fio_is_judged_by_the_errors_of_its_jobs(void **state) {
+    (void)state;
+    static const char good[] =
+        "fio: a warning\n{\"fio version\":\"fio-3.33\",\"jobs\":[{\"jobname\":\"ckpt\","
+        "\"error\":0,\"read\":{\"bw\":0},\"write\":{\"bw\":204800}}]}\n";
+    static const char bad[] =
+        "{\"fio version\":\"fio-3.33\",\"jobs\":[{\"jobname\":\"ckpt\",\"error\":28}]}";
+    assert_result(good, "fio", PROBE_PASS, "200 MiB/s written");
+    assert_result(bad, "fio", PROBE_FAIL, "job ckpt ended with error 28 (No space left on device)");
+}
+
+#define DCGM(name, status)                                                                         \
+    "{\"" name "\":{\"test_categories\":[{\"category\":\"Hardware\",\"tests\":[{\"name\":\"GPU "   \
+    "Memory\",\"results\":[{\"gpu_ids\":\"0\",\"status\":\"PASS\"},{\"gpu_ids\":\"1\","            \
+    "\"status\":\"" status "\"}]}]}]}}"
+
+static void test_dcgm_names_what_failed_and_where(void **state) {
+    (void)state;
+    assert_result(DCGM("DCGM GPU Diagnostic", "PASS"), "dcgm", PROBE_PASS, "2 tests passed");
+    assert_result(DCGM("DCGM Diagnostic", "Skip"), "dcgm", PROBE_PASS, "1 were skipped");
+    assert_result(DCGM("DCGM Diagnostic", "FAIL"), "dcgm", PROBE_FAIL,
+                  "GPU Memory failed on GPU 1");
+    assert_result("{\"DCGM Diagnostic\":{\"test_categories\":[]}}", "dcgm", PROBE_FAIL,
+                  "nothing was tested");
+}
+
+static void test_superbench_is_judged_by_return_codes(void **state) {
+    (void)state;
+    assert_result("{\"node\":\"a\",\"gemm/return_code\":0,\"gemm/fp16\":312.5}\n"
+                  "{\"node\":\"b\",\"gemm/return_code\":0}\n",
+                  "superbench", PROBE_PASS, "2 node(s)");
+    assert_result(
+        "{\"node\":\"a\",\"gemm/return_code\":0}\n{\"node\":\"b\",\"gemm/return_code\":4}\n",
+        "superbench", PROBE_FAIL, "b: gemm ended with 4");
+}
+
+static void test_other_texts_are_no_results(void **state) {
+    (void)state;
+    static const char *const bad[] = {"",   "{}", "hello", "{\"jobs\":[]}", "{\"node\":\"a\"}",
+                                      "[1]"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        BUF_FINI struct buf out = {0};
+        struct json_writer w = {.out = &out};
+        struct probe_answer a;
+        struct err err = {0};
+        json_object(&w, NULL);
+        assert_null(results_read(bad[i], strlen(bad[i]), &a, &w, &err));
+        assert_non_null(strstr(err.msg, "nccl-tests"));
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_that_spoils_it_is_found_wherever_it_is),
@@ -128,6 +209,11 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_an_order_of_magnitude_is_out_whatever_the_others_are),
         cmocka_unit_test(test_figures_that_are_nearly_equal_are_not_told_apart),
         cmocka_unit_test(test_hosts_have_names_and_addresses),
+        cmocka_unit_test(test_nccl_tests_are_judged_by_their_last_lines),
+        cmocka_unit_test(test_fio_is_judged_by_the_errors_of_its_jobs),
+        cmocka_unit_test(test_dcgm_names_what_failed_and_where),
+        cmocka_unit_test(test_superbench_is_judged_by_return_codes),
+        cmocka_unit_test(test_other_texts_are_no_results),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
