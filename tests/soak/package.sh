@@ -17,8 +17,8 @@ command -v dpkg-buildpackage dh >/dev/null || { echo 'no debhelper: apt install 
 part() { [[ " ${PARTS:-tarball wheel image arm64} " == *" $1 "* ]]; }
 machine=$(uname -m) arch=$(dpkg --print-architecture) version=$(cat VERSION)
 
+git clone -q . "$dir/1" && git clone -q "$dir/1" "$dir/2-elsewhere" || exit 1
 for n in 1 2-elsewhere; do
-    git clone -q . "$dir/$n" || exit 1
     (cd "$dir/$n" && unset BUILD OUT BIN MAKEFLAGS && DEPS=0 make -j"$(nproc)" CC="$CC" PACKAGES=deb,tarball,wheel package) >"$dir/said" 2>&1 || fail "make package of $n"
 done
 one=$dir/1/build/package
@@ -58,9 +58,9 @@ try_client() {
 import os, sys
 import rankquake
 
+if sys.prefix == sys.base_prefix or not rankquake.__file__.startswith(sys.prefix + os.sep):
+    sys.exit("this is not the client of the wheel: " + rankquake.__file__)
 state, steps = sys.argv[1], 40
-with open(state + ".client", "w") as file:
-    file.write(rankquake.__file__)
 rq = rankquake.Client()
 rq.ready()
 step = int(open(state).read()) if os.path.exists(state) else 0
@@ -83,8 +83,6 @@ expect: {restarts: 1, world_sizes: [1, 1]}
 E2
     rankquake run client.yaml --out runs >"$dir/said" 2>&1 || { fail "a job that speaks by the client of the wheel: exit $?"; return; }
     grep -q '"kind":"resume".*"step":30[,}]' runs/*/history.jsonl || fail 'the client of the wheel did not say that it resumes'
-    find runs -name state.client -exec cat {} + >"$dir/said"
-    grep -q "^$dir/venv/" "$dir/said" || fail 'another client was imported'
 }
 
 try_wheel() {
