@@ -54,6 +54,11 @@ static bool ended_well(const struct history *h) {
     return any;
 }
 
+/* A program that asked for a report gets that of the control run, which is all there is. */
+static const struct suite_options *printed_by(const struct suite_options *o) {
+    return o->ahead || str_eq(o->format, "terminal") ? NULL : o;
+}
+
 /* What was read or tried is broken without any fault: for people the job's last words, for a
  * program the reports in the run directory, and the one it asked for. */
 static void tell_broken(struct outcome_of_run *run, const struct plan *p, const struct folder *dir,
@@ -73,8 +78,9 @@ static void tell_broken(struct outcome_of_run *run, const struct plan *p, const 
                 : "",
             run->dir.path);
     run->verdict.exit_code = EXIT_BROKEN;
-    outcome_report(run, p, dir, str_eq(o->format, "terminal") ? NULL : o, NULL);
-    last_words_print(p, &run->dir, w ? w->node : NULL, stderr);
+    outcome_report(run, p, dir, printed_by(o), NULL);
+    if (!o->ahead)
+        last_words_print(p, &run->dir, w ? w->node : NULL, stderr);
 }
 
 /* What is read from the job's output is not there: a disturbed run would show no more, so it is not
@@ -88,7 +94,7 @@ static bool nothing_read(struct outcome_of_run *run, const struct plan *p, const
             "%s; expected was %s. What was printed is in %s/logs. Nothing was disturbed yet",
             f->seen, *f->expected ? f->expected : "that it can be read", run->dir.path);
     run->verdict.exit_code = EXIT_INCONCLUSIVE;
-    outcome_report(run, p, dir, str_eq(o->format, "terminal") ? NULL : o, NULL);
+    outcome_report(run, p, dir, printed_by(o), NULL);
     return true;
 }
 
@@ -235,6 +241,6 @@ static int prepare(const struct plan *p, const struct suite_options *o, struct e
 int suite_prepare(const struct plan *p, const struct suite_options *o) {
     struct suite_options quiet = *o;
     struct err err = {0};
-    quiet.brief = quiet.wish.quiet = true;
+    quiet.brief = quiet.wish.quiet = quiet.ahead = true;
     return prepare(p, &quiet, &err);
 }

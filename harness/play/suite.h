@@ -16,6 +16,7 @@ struct suite_options {
     bool beside; /* one of several side by side: what concerns all of them has been said */
     bool alone;  /* without a control run: nothing is compared, and no report is made */
     bool brief;  /* a status line where there is a terminal; the caller prints what came of it */
+    bool ahead;  /* a control run for others, each of which tells what is wrong with it */
     bool fresh;  /* make the control run although its result is in the cache */
     const char *place; /* live.h: which of several it is, "2 of 6"; NULL: the only one */
     int64_t place_left_ns;

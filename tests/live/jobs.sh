@@ -78,6 +78,13 @@ rc=$?
 [ "$(ls "$dir/cut" | wc -l)" = 2 ] || fail "after the interruption: $(ls "$dir/cut")"
 [ -z "$(find "$dir/cut" -name scratch)" ] || fail 'a scratch is left'
 
+# A job that fails in the control run is told by its run, once, and as the format asks.
+"$BIN/rankquake" run "$dir"/{one,two}.yaml --jobs 2 --set 'job.run=[sh, -c, "exit 7"]' --format tap --out "$dir/broken" >"$dir/said" 2>"$dir/err"
+rc=$?
+[ $rc = 3 ] || fail "a control run that fails: exit $rc, wanted 3"
+[ "$(grep -c '^TAP version' "$dir/said")" = 2 ] || fail 'a report for each of two is wanted, and no more'
+[ "$(ls "$dir/broken" | wc -l)" = 2 ] || fail "after control runs that failed: $(ls "$dir/broken")"
+
 # Interrupted in the control run, which is made first: none is begun, and nothing of it is left.
 "$BIN/rankquake" run "$dir"/{one,two}.yaml --jobs 2 --set 'job.run=[sleep, "1000"]' --out "$dir/first-cut" >"$dir/said" 2>&1 &
 harness=$!
