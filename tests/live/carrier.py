@@ -300,7 +300,10 @@ def one_run_a_host():
     other.end()
 
 
-for part in (refusals, a_program, files, events, ends, one_run_a_host):
+parts = (refusals, a_program, files, events, ends, one_run_a_host)
+if "ENDS" in os.environ:  # tests/soak/carrier_ends.sh
+    parts = (ends,) * int(os.environ["ENDS"])
+for part in parts:
     before = len(wrong)
     try:
         part()
