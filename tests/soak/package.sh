@@ -126,9 +126,8 @@ fi
 
 # ---- arm64 ----
 # What runs under qemu-user: all that needs no tree of processes, which qemu refuses (PR_SET_CHILD_SUBREAPER).
-under_qemu() { "$(command -v qemu-aarch64-static || command -v qemu-aarch64)" -L "$sysroot" "$@"; }
 try_arm64() {
-    local file run=$tree/tests/histories/worker-killed.jsonl scenario=$tree/scenarios/restart/worker-killed.yaml
+    local file qemu run=$tree/tests/histories/worker-killed.jsonl scenario=$tree/scenarios/restart/worker-killed.yaml
     sysroot=${SYSROOT:-${XDG_CACHE_HOME:-$HOME/.cache}/rankquake/sysroot-arm64}
     (cd "$dir/1" && unset BUILD OUT BIN && ARCH=arm64 PACKAGES=deb,tarball,wheel ci/package/build) >"$dir/said" 2>&1 || { fail 'packages of arm64'; return; }
     dpkg-deb --info "$one/rankquake_${version}_arm64.deb" >"$dir/said" 2>&1
@@ -143,9 +142,9 @@ try_arm64() {
         cmp "$dir/arm64/lib/rankquake/$file" "$dir/arm64/deb/usr/lib/rankquake/$file" >"$dir/said" 2>&1 || fail "$file of .deb and tarball differ"
     done
     diff -r "$dir/arm64/share/man" "$at/share/man" >"$dir/said" || fail 'pages of arm64'
-    command -v qemu-aarch64-static >/dev/null || command -v qemu-aarch64 >/dev/null || { echo 'no qemu-user: what is packed for arm64 was not started'; return; }
-    says 0 'scenarios/tour.yaml: valid' 'the tarball of arm64 knows its scenarios' under_qemu "$dir/arm64/lib/rankquake/rankquake" lint tour
-    under_qemu "$dir/arm64/deb/usr/lib/rankquake/rankquake" judge "$run" --scenario "$scenario" >"$dir/arm64/there" 2>&1
+    qemu=$(command -v qemu-aarch64-static || command -v qemu-aarch64) || { echo 'no qemu-user: what is packed for arm64 was not started'; return; }
+    says 0 'scenarios/tour.yaml: valid' 'the tarball of arm64 knows its scenarios' "$qemu" -L "$sysroot" "$dir/arm64/lib/rankquake/rankquake" lint tour
+    "$qemu" -L "$sysroot" "$dir/arm64/deb/usr/lib/rankquake/rankquake" judge "$run" --scenario "$scenario" >"$dir/arm64/there" 2>&1
     "$at/bin/rankquake" judge "$run" --scenario "$scenario" >"$dir/arm64/here" 2>&1
     [ -s "$dir/arm64/here" ] && diff "$dir/arm64/here" "$dir/arm64/there" >"$dir/said" || fail 'arm64 judges otherwise'
 }
