@@ -77,12 +77,14 @@ static const char by_path[] = "import runpy, sys; del sys.argv[0]; "
                               "runpy.run_path(sys.argv[0], run_name='__main__')";
 
 char **command_make(const struct worker_command *c, int local_rank, struct arena *a) {
-    const char *python = getenv("PYTHON_EXEC");
+    const char *python = getenv("PYTHON_EXEC"), *before = getenv("RANKRUN_BEFORE_WORKER");
     size_t n = 0, k = 0;
     while (c->words[n])
         n++;
-    char **argv = arena_array(a, char *, n + 5);
+    char **argv = arena_array(a, char *, n + 6);
     bool bare = runs_by_itself(c);
+    if (before && before[0])
+        argv[k++] = arena_strdup(a, before);
     if (!bare) {
         argv[k++] = arena_strdup(a, python && python[0] ? python : "python3");
         argv[k++] = arena_strdup(a, "-u");

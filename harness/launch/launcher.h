@@ -12,6 +12,7 @@ struct launch {
     const struct plan_node *node;
     const char *bin;         /* the folder of our programs */
     const char *disk;        /* the node's own */
+    const char *shared;      /* of all nodes */
     const char *const *run;  /* the job's command; NULL-ended */
     const char *const *args; /* further options of the launcher; NULL-ended or NULL */
 };

@@ -5,6 +5,7 @@
 
 #define LAUNCHERS(X)                                                                               \
     X(rankrun)                                                                                     \
+    X(slurm)                                                                                       \
     X(template)                                                                                    \
     X(torchrun)
 

@@ -174,8 +174,29 @@ void features_make(struct plan *p, struct diagnostics *d) {
     }
 }
 
+/* What a scheduler in the nodes is made of. */
+static int check_scheduler(const struct plan *p, struct err *err) {
+    static const char *const programs[] = {"slurmctld", "slurmd", "srun", "munged", NULL};
+    ARENA_FINI struct arena a = {0};
+    const char *path = arena_printf(&a, "%s:/usr/sbin:/sbin",
+                                    plan_path(&p->scenario->job));
+    struct err why = {0};
+    if (check_root(p, "", &why) < 0 || check_namespaces(p, "", &why) < 0)
+        return err_say(err, -ENOTSUP, "cluster.scheduler: %s", why.msg);
+    for (const char *const *name = programs; *name; name++)
+        if (!plan_find_program(p, &a, *name, path))
+            return err_say(err, -ENOTSUP,
+                           "cluster.scheduler: %s is not installed here; apt install slurmctld "
+                           "slurmd slurm-client munge",
+                           *name);
+    return 0;
+}
+
 int features_check(const struct plan *p, struct err *err) {
     const struct scenario *s = p->scenario;
+    int r = s->cluster.scheduler ? check_scheduler(p, err) : 0;
+    if (r)
+        return r;
     for (size_t i = 0; i < s->features_n; i++) {
         const char *argument;
         struct err why = {0};

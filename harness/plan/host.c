@@ -74,6 +74,8 @@ static int check_script(const struct plan *p, const char *name, struct err *err)
 
 static int check_job(const struct plan *p, struct arena *a, struct err *err) {
     const char *name = p->scenario->job.run[0], *near = name, *path = plan_path(&p->scenario->job);
+    if (p->scenario->cluster.scheduler)
+        return check_script(p, name, err);
     if (strchr(name, '{') || str_eq(name, "-m"))
         return 0; /* a directory that does not exist yet; a module that Python looks for */
     const struct build_spec *build = &p->scenario->job.build;

@@ -69,6 +69,7 @@ static int run_program(struct engine *e, struct node *n, struct err *err) {
         .node = p,
         .bin = bin,
         .disk = places.disk,
+        .shared = places.shared,
         .run = placeholders_fill_all(&e->arena, job->run, job->run_n, &places),
         .args = placeholders_fill_all(&e->arena, job->launcher_args, job->launcher_args_n, &places),
     };

@@ -23,6 +23,8 @@ static void read_store(struct reader *r, const struct key *k, const struct yaml 
 const char *const isolation_names[] = {"auto", "namespaces", "processes", NULL};
 const char *const disk_spec_names[] = {"kept", "losing", "served", NULL};
 
+const char *const scheduler_names[] = {"none", "slurm", NULL};
+
 /* One node of the rack'th rack, from 1. */
 static void put_in_rack(struct reader *r, const struct yaml *n, int rack, int *rack_of, int nodes) {
     int64_t i;
@@ -123,6 +125,13 @@ const struct section section_cluster = {
          "disks act on it and not on system calls.",
          "disk: losing", reader_enum, AT(disk), .choices = disk_spec_names,
          .form = "kept | losing | served"},
+        {"scheduler", "none or slurm", "none",
+         "slurm: a real Slurm runs in the nodes, its controller in n0, a slurmd in each, and job.run "
+         "is a script that is given to sbatch as it stands, with all nodes; preempted jobs and "
+         "those whose node fails are requeued. Needs Slurm and MUNGE (slurmctld, slurmd, munge), "
+         "root and namespaces; elsewhere the scenario is skipped.",
+         "scheduler: slurm", reader_enum, AT(scheduler), PLACE(scheduler_place),
+         .choices = scheduler_names, .form = "none | slurm"},
         {"privileged", "true or false", "false",
          "The job keeps all rights of whoever starts the harness: as root every capability, "
          "devices and the host's /etc, /usr, /proc and /sys to write to, where it otherwise has "

@@ -412,10 +412,13 @@ void scenario_print(const struct scenario *s, struct buf *out) {
         buf_printf(out, ", isolation: %s", isolation_names[s->cluster.isolation]);
     if (s->cluster.disk != DISK_SPEC_KEPT)
         buf_printf(out, ", disk: %s", disk_spec_names[s->cluster.disk]);
+    if (s->cluster.scheduler)
+        buf_printf(out, ", scheduler: %s", scheduler_names[s->cluster.scheduler]);
     if (s->cluster.privileged)
         buf_puts(out, ", privileged: true");
     buf_puts(out, "}\n");
-    put_launcher(out, &s->job);
+    if (!s->cluster.scheduler)
+        put_launcher(out, &s->job);
     put_job(out, &s->job);
     put_observe(out, &s->observe);
     if (s->drawn) { /* it names the trace, whose name may be anything */

@@ -37,6 +37,9 @@ extern const char *const isolation_names[ISOLATION_N + 1]; /* NULL-ended */
 enum disk_spec { DISK_SPEC_KEPT, DISK_SPEC_LOSING, DISK_SPEC_SERVED, DISK_SPEC_N };
 extern const char *const disk_spec_names[DISK_SPEC_N + 1]; /* NULL-ended */
 
+enum scheduler { SCHEDULER_NONE, SCHEDULER_SLURM };
+extern const char *const scheduler_names[]; /* "none", "slurm"; NULL-ended */
+
 struct cluster_spec {
     int nodes; /* n0 .. n(nodes-1) exist */
     int start; /* the first `start` are switched on at the beginning */
@@ -50,10 +53,11 @@ struct cluster_spec {
     int gpus_per_node;    /* 0: none */
     enum isolation isolation;
     enum disk_spec disk;
+    enum scheduler scheduler; /* what starts the job's launcher: job.run is a script for it */
     bool privileged;    /* the job keeps all rights of whoever starts the harness */
     const int *rack_of; /* by node: its rack, from 1; 0: in none. NULL: there are none */
     int racks;
-    struct place place, nodes_place, start_place, store_place, quota_place;
+    struct place place, nodes_place, start_place, store_place, quota_place, scheduler_place;
 };
 
 /* What `rankquake crashpoints` is told of a job; see job.checkpoint. */

@@ -63,6 +63,25 @@ static void check_store(const struct scenario *s, struct diagnostics *d) {
     check_backend(s, d);
 }
 
+/* The scheduler starts what starts the workers, which is the script's matter, as a template's is. */
+static void settle_scheduler(struct scenario *s, struct diagnostics *d) {
+    static const char *const sbatch[] = {"sbatch", NULL};
+    if (!s->cluster.scheduler)
+        return;
+    const char *const *said = s->job.launcher_argv;
+    if (said && said != sbatch && (said[1] || !str_eq(said[0], "rankrun"))) /* the default */
+        diagnostics_add(d, s->cluster.scheduler_place,
+                        "scheduler: slurm starts the job by sbatch: leave launcher out, and write "
+                        "it into the script that job.run names");
+    if (s->cluster.isolation == ISOLATION_PROCESSES || s->cluster.rootfs)
+        diagnostics_add(d, s->cluster.scheduler_place,
+                        "scheduler: slurm needs nodes that are namespaces, with this host's root "
+                        "file system; leave %s out",
+                        s->cluster.rootfs ? "rootfs" : "isolation: processes");
+    s->job.launcher = "template";
+    s->job.launcher_argv = sbatch;
+}
+
 static void check_cluster(const struct scenario *s, struct diagnostics *d) {
     const struct cluster_spec *c = &s->cluster;
     const struct job_spec *j = &s->job;
@@ -174,6 +193,7 @@ void validate(struct reader *r) {
     if (r->d->errors)
         return; /* what is missing or wrong already would only be said twice */
     fill_defaults(r->s);
+    settle_scheduler(r->s, r->d);
     check_cluster(r->s, r->d);
     check_store(r->s, r->d);
     check_timeline(r->s, r->d);

@@ -1,0 +1,119 @@
+/* A node of a Slurm of the job's own: its daemons run as long as the job does, n0's controller is
+ * given the script. */
+#include "base/str.h"
+#include "harness/launch/launchers.h"
+#include "harness/launch/words.h"
+
+/* What its first arguments are stands in agent_argv; the others are the job's command. Daemons are
+ * waited for by what they say of themselves: munged goes into the background when it answers, sbatch
+ * waits for the controller. Of each end of a job, also one that it comes back from, the controller
+ * tells by jobcomp/script. The key of MUNGE is no secret: nobody else is in the nodes' network.
+ *
+ * USR1 starts a daemon again that has ended. */
+static const char script[] =
+    "set -u\n"
+    "node=$1 nodes=$2 bin=$3 disk=$4/slurm shared=$5/slurm at=/run/slurm\n"
+    "shift 5\n"
+    "export SLURM_CONF=$at/slurm.conf PATH=$PATH:/usr/sbin:/sbin RANKRUN_BEFORE_WORKER=$bin/rankprobe\n"
+    "fail() { echo \"n$node: $*\"; tail -n 5 $at/*.log 2>/dev/null; exit 3; }\n"
+    "mkdir -p $at/munge $at/spool \"$disk/state\" \"$shared\" && chmod 755 $at/munge\n"
+    "head -c 1024 /dev/zero >$at/key && chmod 400 $at/key\n"
+    "printf '#!/bin/bash\\necho \"$JOBID $JOBSTATE\" >%s/told\\n' $at >$at/ended\n"
+    "chmod 755 $at/ended\n"
+    "cat >$SLURM_CONF <<CONF\n"
+    "ClusterName=rankquake\n"
+    "SlurmctldHost=n0\n"
+    "SlurmUser=root\n"
+    "AuthType=auth/munge\n"
+    "AuthInfo=cred_expire=5,socket=$at/munge/socket\n"
+    "StateSaveLocation=$disk/state\n"
+    "SlurmdSpoolDir=$at/spool\n"
+    "SlurmctldPidFile=$at/slurmctld.pid\n"
+    "SlurmdPidFile=$at/slurmd.pid\n"
+    "ProctrackType=proctrack/linuxproc\n"
+    "TaskPlugin=task/none\n"
+    "JobAcctGatherType=jobacct_gather/none\n"
+    "JobCompType=jobcomp/script\n"
+    "JobCompLoc=$at/ended\n"
+    "SwitchType=switch/none\n"
+    "MpiDefault=none\n"
+    "SelectType=select/cons_tres\n"
+    "SelectTypeParameters=CR_CPU\n"
+    "SlurmdParameters=config_overrides\n"
+    "SchedulerType=sched/backfill\n"
+    "SchedulerParameters=batch_sched_delay=0,bf_interval=1,sched_min_interval=10000\n"
+    "ReturnToService=2\n"
+    "SlurmdTimeout=10\n"
+    "SlurmctldTimeout=10\n"
+    "KillWait=5\n"
+    "InactiveLimit=0\n"
+    "TCPTimeout=2\n"
+    "BatchStartTimeout=10\n"
+    "UnkillableStepTimeout=30\n"
+    "PreemptType=preempt/partition_prio\n"
+    "PreemptMode=REQUEUE\n"
+    "NodeName=n[0-$((nodes - 1))] CPUs=64 RealMemory=512 State=UNKNOWN\n"
+    "PartitionName=low Nodes=ALL Default=YES MaxTime=60 State=UP PriorityTier=1\n"
+    "PartitionName=high Nodes=ALL MaxTime=60 State=UP PriorityTier=10 PreemptMode=OFF\n"
+    "CONF\n"
+    "munged --key-file=$at/key --socket=$at/munge/socket --pid-file=$at/munge/pid \\\n"
+    "    --seed-file=$at/seed --log-file=$at/munged.log || fail 'munged does not start'\n"
+    "controller= daemon= waiting=\n"
+    "start() {\n"
+    "    if [ $node = 0 ] && ! kill -0 $controller 2>/dev/null; then\n"
+    "        slurmctld -D >>$at/slurmctld.log 2>&1 & controller=$!\n"
+    "    fi\n"
+    "    if ! kill -0 $daemon 2>/dev/null; then slurmd -D -N n$node >>$at/slurmd.log 2>&1 & daemon=$!; fi\n"
+    "}\n"
+    "trap start USR1\n"
+    "trap 'kill $controller $daemon $waiting 2>/dev/null; ended=143' TERM\n"
+    "ended=\n"
+    "start\n"
+    "if [ $node = 0 ]; then\n"
+    "    mkfifo $at/told && exec 5<>$at/told\n"
+    "    if [ ! -e \"$disk/submitted\" ]; then\n"
+    "        sbatch -Q -N $nodes --requeue --open-mode=append -o \"$shared/output\" \"$@\" || fail 'sbatch took no job'\n"
+    "        : >\"$disk/submitted\"\n"
+    "    fi\n"
+    "    while [ -z \"$ended\" ]; do\n"
+    "        IFS=' ' read -r -u 5 job state || continue\n"
+    "        echo \"slurm: job $job: $state\"\n"
+    "        [ $job = 1 ] || continue\n"
+    "        case $state in\n"
+    "        COMPLETED) ended=0 ;;\n"
+    "        FAILED | CANCELLED* | TIMEOUT | NODE_FAIL | BOOT_FAIL | DEADLINE | OUT_OF_MEMORY) ended=1 ;;\n"
+    "        esac\n"
+    "    done\n"
+    "    cat \"$shared/output\" 2>/dev/null\n"
+    "    scontrol shutdown >/dev/null 2>&1\n"
+    "fi\n"
+    "while kill -0 $daemon 2>/dev/null; do wait $daemon; done\n"
+    "[ $node = 0 ] && while kill -0 $controller 2>/dev/null; do wait $controller; done\n"
+    "munged --stop --socket=$at/munge/socket >/dev/null 2>&1\n"
+    "exit ${ended:-0}\n";
+
+static const char *const *agent_argv(struct arena *a, const struct launch *l) {
+    struct words w = {.arena = a};
+    words_add(&w, "bash");
+    words_add(&w, "-c");
+    words_add(&w, script);
+    words_add(&w, "slurm");
+    words_put(&w, "%d", l->node->index);
+    words_put(&w, "%d", l->plan->scenario->cluster.nodes);
+    words_add(&w, l->bin);
+    words_add(&w, l->disk);
+    words_add(&w, l->shared);
+    words_add_all(&w, l->run);
+    return w.v;
+}
+
+static const char *const *agent_env(struct arena *a, const struct launch *l) {
+    return NULL;
+}
+
+const struct launcher launcher_slurm = {
+    .name = "slurm",
+    .text = "a real Slurm in the nodes (cluster.scheduler), which is given a script",
+    .agent_argv = agent_argv,
+    .agent_env = agent_env,
+};
