@@ -38,9 +38,10 @@ enum fault_need {
      * and that a node has uptimes of its own (a time namespace). */
     FAULT_NEEDS_PRELOAD = 8,
     FAULT_NEEDS_UPTIME = 16,
-    FAULT_NEEDS_CALLS = 128, /* that a program's system calls wait for us (call_watch.h) */
-    FAULT_NEEDS_NAMES = 32,  /* that nodes ask a name server for each other, on the wire */
-    FAULT_NEEDS_DISK = 64,   /* that what nodes write passes us: a disk of ours (FUSE) */
+    FAULT_NEEDS_CALLS = 128,     /* that a program's system calls wait for us (call_watch.h) */
+    FAULT_NEEDS_NAMES = 32,      /* that nodes ask a name server for each other, on the wire */
+    FAULT_NEEDS_SCHEDULER = 256, /* that a scheduler has started the job: cluster.scheduler */
+    FAULT_NEEDS_DISK = 64,       /* that what nodes write passes us: a disk of ours (FUSE) */
 };
 
 /* What serves the store, in nodes that are there for it alone. */
@@ -83,6 +84,8 @@ struct fault_course {
     int times;         /* how often it comes to whom it has struck, 1 at least */
 };
 
+enum { FAULT_STATUS_FAILED = -2 };
+
 struct fault {
     const char *name, *summary;
     unsigned effects; /* EFFECT_*; LASTING: ends with recover, else there is nothing to undo */
@@ -104,7 +107,8 @@ struct fault {
     /* Changes what differs with these arguments from what is said above. NULL: nothing does. */
     void (*course)(const struct fault_args *a, struct fault_course *ret);
     /* EVIDENCE(signal_taken): that of the signal that was sent. EVIDENCE(target_exit): the wait
-     * status that a target has which this fault ended, -1: any. Else an end of its own, later,
+     * status that a target has which this fault ended, -1: any, FAULT_STATUS_FAILED: any but exit
+     * code 0. Else an end of its own, later,
      * would pass for evidence. NULL: any. */
     int (*status)(const struct fault_args *a);
     /* What of the target it keeps in the run's directory, in target.keep: "core". NULL returned:
@@ -132,7 +136,7 @@ static inline bool fault_returns_node(const struct fault *f) {
     return fault_has(f, EFFECT_ENDS_NODE) && fault_has(f, EFFECT_LASTING);
 }
 const struct fault *fault_find(const char *name); /* NULL: no such fault */
-/* "process", "node", "network", "clock", "disk" or "store": what it is done to, and the folder that its file
+/* "process", "node", "network", "clock", "disk", "store" or "scheduler": what it is done to, and the folder that its file
  * is in. */
 const char *fault_family(const struct fault *f);
 extern const char *const fault_evidence_names[EVIDENCES_N]; /* as in faults/evidence.h */

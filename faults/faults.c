@@ -35,7 +35,8 @@ const char *fault_family(const struct fault *f) {
     static const struct {
         const char *begins, *family;
     } families[] = {{"clock-", "clock"}, {"disk-", "disk"}, {"file-", "disk"},
-                    {"net-", "network"}, {"node-", "node"}, {"store-", "store"}};
+                    {"net-", "network"}, {"node-", "node"}, {"slurm-", "scheduler"},
+                    {"store-", "store"}};
     for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++)
         if (str_starts(f->name, families[i].begins))
             return families[i].family;

@@ -53,7 +53,14 @@ static int check_preload(struct err *err) {
     return err_say(err, -ENOTSUP, "%s is missing: type make, or make install", path);
 }
 
+static int no_scheduler(struct err *err) {
+    return err_say(err, -ENOTSUP,
+                   "no scheduler has started the job; it comes with cluster: {scheduler: slurm}");
+}
+
 int fault_needs_check_namespaces(unsigned needs, struct err *err) {
+    if (needs & FAULT_NEEDS_SCHEDULER)
+        return no_scheduler(err);
     int r = needs & FAULT_NEEDS_PRELOAD ? check_preload(err) : 0;
     r = r == 0 && needs & FAULT_NEEDS_DISK ? disk_check(err) : r;
     r = r == 0 && needs & FAULT_NEEDS_CALLS ? call_watch_check(err) : r;
@@ -61,6 +68,8 @@ int fault_needs_check_namespaces(unsigned needs, struct err *err) {
 }
 
 int fault_needs_check(unsigned needs, struct err *err) {
+    if (needs & FAULT_NEEDS_SCHEDULER)
+        return no_scheduler(err);
     if (needs & FAULT_NEEDS_PRELOAD && check_preload(err) != 0)
         return -ENOTSUP;
     if (needs & FAULT_NEEDS_UPTIME)
@@ -87,6 +96,8 @@ int fault_needs_check(unsigned needs, struct err *err) {
 }
 
 const char *fault_needs_text(unsigned needs) {
+    if (needs & FAULT_NEEDS_SCHEDULER)
+        return "a scheduler in the nodes (cluster.scheduler), and so namespaces";
     if (needs & FAULT_NEEDS_NAMES)
         return "a name server on the wire, and so nodes in namespaces";
     if (needs & FAULT_NEEDS_WIRE)

@@ -5,7 +5,8 @@
 
 /* Those that only nodes in namespaces have. */
 enum {
-    FAULT_NEEDS_OF_NAMESPACES = FAULT_NEEDS_WIRE | FAULT_NEEDS_UPTIME | FAULT_NEEDS_NAMES,
+    FAULT_NEEDS_OF_NAMESPACES =
+        FAULT_NEEDS_WIRE | FAULT_NEEDS_UPTIME | FAULT_NEEDS_NAMES | FAULT_NEEDS_SCHEDULER,
 };
 
 /* Tries each of them. 0, or -ENOTSUP with the reason and what would fix it. */

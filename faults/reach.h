@@ -63,6 +63,13 @@ extern const char *const fault_reach_names[REACHES_N + 1]; /* "job" ..., NULL-en
     X(node_reboot, NODE)                                                                           \
     X(node_reclaim, NODE)                                                                          \
     X(node_start, NODE)                                                                            \
+    X(slurm_cancel, JOB)                                                                           \
+    X(slurm_controller_kill, SHARED)                                                               \
+    X(slurm_daemon_kill, NODE)                                                                     \
+    X(slurm_node_down, NODE)                                                                       \
+    X(slurm_preempt, SHARED)                                                                       \
+    X(slurm_requeue, JOB)                                                                          \
+    X(slurm_time_limit, JOB)                                                                       \
     X(store_answer_lost, SHARED)                                                                   \
     X(store_compact, SHARED)                                                                       \
     X(store_freeze, SHARED)                                                                        \

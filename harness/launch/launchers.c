@@ -11,8 +11,7 @@ const struct launcher *const launchers[] = {
         NULL};
 
 const struct launcher *launcher_of(const struct plan *p) {
-    const char *name =
-        p->scenario->cluster.scheduler ? "slurm" : p->scenario->job.launcher;
+    const char *name = p->scenario->cluster.scheduler ? "slurm" : p->scenario->job.launcher;
     size_t i = 0;
     while (launchers[i] && !str_eq(launchers[i]->name, name))
         i++;

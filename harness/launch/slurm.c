@@ -7,14 +7,16 @@
 /* What its first arguments are stands in agent_argv; the others are the job's command. Daemons are
  * waited for by what they say of themselves: munged goes into the background when it answers, sbatch
  * waits for the controller. Of each end of a job, also one that it comes back from, the controller
- * tells by jobcomp/script. The key of MUNGE is no secret: nobody else is in the nodes' network.
+ * tells by jobcomp/script, when it begins to end; one more job on all nodes starts when nothing is
+ * left of it there. Then the other nodes are told, each by a FIFO in the shared directory. The key of MUNGE is no secret: nobody else is in the nodes' network.
  *
  * USR1 starts a daemon again that has ended. */
 static const char script[] =
     "set -u\n"
     "node=$1 nodes=$2 bin=$3 disk=$4/slurm shared=$5/slurm at=/run/slurm\n"
     "shift 5\n"
-    "export SLURM_CONF=$at/slurm.conf PATH=$PATH:/usr/sbin:/sbin RANKRUN_BEFORE_WORKER=$bin/rankprobe\n"
+    "export SLURM_CONF=$at/slurm.conf PATH=$PATH:/usr/sbin:/sbin "
+    "RANKRUN_BEFORE_WORKER=$bin/rankprobe\n"
     "fail() { echo \"n$node: $*\"; tail -n 5 $at/*.log 2>/dev/null; exit 3; }\n"
     "mkdir -p $at/munge $at/spool \"$disk/state\" \"$shared\" && chmod 755 $at/munge\n"
     "head -c 1024 /dev/zero >$at/key && chmod 400 $at/key\n"
@@ -63,7 +65,8 @@ static const char script[] =
     "    if [ $node = 0 ] && ! kill -0 $controller 2>/dev/null; then\n"
     "        slurmctld -D >>$at/slurmctld.log 2>&1 & controller=$!\n"
     "    fi\n"
-    "    if ! kill -0 $daemon 2>/dev/null; then slurmd -D -N n$node >>$at/slurmd.log 2>&1 & daemon=$!; fi\n"
+    "    if ! kill -0 $daemon 2>/dev/null; then slurmd -D -N n$node >>$at/slurmd.log 2>&1 & "
+    "daemon=$!; fi\n"
     "}\n"
     "trap start USR1\n"
     "trap 'kill $controller $daemon $waiting 2>/dev/null; ended=143' TERM\n"
@@ -72,7 +75,8 @@ static const char script[] =
     "if [ $node = 0 ]; then\n"
     "    mkfifo $at/told && exec 5<>$at/told\n"
     "    if [ ! -e \"$disk/submitted\" ]; then\n"
-    "        sbatch -Q -N $nodes --requeue --open-mode=append -o \"$shared/output\" \"$@\" || fail 'sbatch took no job'\n"
+    "        sbatch -Q --requeue --open-mode=append -o \"$shared/output\" \"$@\" || fail "
+    "'sbatch took no job'\n"
     "        : >\"$disk/submitted\"\n"
     "    fi\n"
     "    while [ -z \"$ended\" ]; do\n"
@@ -81,15 +85,24 @@ static const char script[] =
     "        [ $job = 1 ] || continue\n"
     "        case $state in\n"
     "        COMPLETED) ended=0 ;;\n"
-    "        FAILED | CANCELLED* | TIMEOUT | NODE_FAIL | BOOT_FAIL | DEADLINE | OUT_OF_MEMORY) ended=1 ;;\n"
+    "        FAILED | CANCELLED* | TIMEOUT | NODE_FAIL | BOOT_FAIL | DEADLINE | OUT_OF_MEMORY) "
+    "ended=1 ;;\n"
     "        esac\n"
     "    done\n"
     "    cat \"$shared/output\" 2>/dev/null\n"
-    "    scontrol shutdown >/dev/null 2>&1\n"
+    "    echo ${ended:-0} >\"$shared/ended\"\n"
+    "    timeout 30 srun -Q -N $nodes --exclusive true\n"
+    "    for other in \"$shared\"/over.*; do [ ! -p \"$other\" ] || { exec {fd}<>\"$other\" && "
+    "echo over >&$fd; }; done\n"
+    "else\n"
+    "    mkfifo \"$shared/over.$node\" 2>/dev/null\n"
+    "    read -r _ <\"$shared/over.$node\" & waiting=$!\n"
+    "    while kill -0 $waiting 2>/dev/null; do wait $waiting; done\n"
     "fi\n"
-    "while kill -0 $daemon 2>/dev/null; do wait $daemon; done\n"
-    "[ $node = 0 ] && while kill -0 $controller 2>/dev/null; do wait $controller; done\n"
+    "kill $controller $daemon 2>/dev/null\n"
+    "wait $controller $daemon\n"
     "munged --stop --socket=$at/munge/socket >/dev/null 2>&1\n"
+    "[ -n \"$ended\" ] || read -r ended 2>/dev/null <\"$shared/ended\"\n"
     "exit ${ended:-0}\n";
 
 static const char *const *agent_argv(struct arena *a, const struct launch *l) {

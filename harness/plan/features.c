@@ -178,8 +178,7 @@ void features_make(struct plan *p, struct diagnostics *d) {
 static int check_scheduler(const struct plan *p, struct err *err) {
     static const char *const programs[] = {"slurmctld", "slurmd", "srun", "munged", NULL};
     ARENA_FINI struct arena a = {0};
-    const char *path = arena_printf(&a, "%s:/usr/sbin:/sbin",
-                                    plan_path(&p->scenario->job));
+    const char *path = arena_printf(&a, "%s:/usr/sbin:/sbin", plan_path(&p->scenario->job));
     struct err why = {0};
     if (check_root(p, "", &why) < 0 || check_namespaces(p, "", &why) < 0)
         return err_say(err, -ENOTSUP, "cluster.scheduler: %s", why.msg);

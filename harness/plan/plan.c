@@ -59,6 +59,8 @@ bool plan_has_disks(const struct plan *p) {
 
 unsigned plan_entry_needs(const struct plan *p, const struct planned_entry *a) {
     unsigned needs = fault_course(a->fault, &a->args).needs;
+    if (p->scenario->cluster.scheduler)
+        needs &= ~(unsigned)FAULT_NEEDS_SCHEDULER;
     bool moves = a->fault->watches && needs & FAULT_NEEDS_CALLS && plan_has_disks(p);
     return moves ? (needs & ~(unsigned)FAULT_NEEDS_CALLS) | FAULT_NEEDS_DISK : needs;
 }

@@ -126,9 +126,10 @@ const struct section section_cluster = {
          "disk: losing", reader_enum, AT(disk), .choices = disk_spec_names,
          .form = "kept | losing | served"},
         {"scheduler", "none or slurm", "none",
-         "slurm: a real Slurm runs in the nodes, its controller in n0, a slurmd in each, and job.run "
-         "is a script that is given to sbatch as it stands, with all nodes; preempted jobs and "
-         "those whose node fails are requeued. Needs Slurm and MUNGE (slurmctld, slurmd, munge), "
+         "slurm: a real Slurm runs in the nodes, its controller in n0, a slurmd in each, and "
+         "job.run "
+         "is a script that is given to sbatch as it stands; preempted jobs and those whose node "
+         "fails are requeued. Needs Slurm and MUNGE (slurmctld, slurmd, munge), "
          "root and namespaces; elsewhere the scenario is skipped.",
          "scheduler: slurm", reader_enum, AT(scheduler), PLACE(scheduler_place),
          .choices = scheduler_names, .form = "none | slurm"},

@@ -54,8 +54,8 @@ struct cluster_spec {
     enum isolation isolation;
     enum disk_spec disk;
     enum scheduler scheduler; /* what starts the job's launcher: job.run is a script for it */
-    bool privileged;    /* the job keeps all rights of whoever starts the harness */
-    const int *rack_of; /* by node: its rack, from 1; 0: in none. NULL: there are none */
+    bool privileged;          /* the job keeps all rights of whoever starts the harness */
+    const int *rack_of;       /* by node: its rack, from 1; 0: in none. NULL: there are none */
     int racks;
     struct place place, nodes_place, start_place, store_place, quota_place, scheduler_place;
 };

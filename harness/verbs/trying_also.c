@@ -53,7 +53,8 @@ static bool add_word(struct trying *t, const char *word) {
         bool many = str_eq(word, "all") || str_eq(word, fault_family(faults[i]));
         bool named = str_eq(word, faults[i]->name);
         known |= many || named;
-        if (named || (many && !generate_has(faults[i]->name) && !takes_racks(faults[i])))
+        if (named || (many && !(faults[i]->needs & FAULT_NEEDS_SCHEDULER) &&
+                      !generate_has(faults[i]->name) && !takes_racks(faults[i])))
             add(t, faults[i]);
     }
     return known;

@@ -8,6 +8,8 @@
 /* Whether it ended as one does whom this fault has ended; nobody may know how it ended. */
 static bool ended_so(const struct planned_entry *pa, const struct record *r) {
     int status = pa->fault->status ? pa->fault->status(&pa->args) : -1;
+    if (status == FAULT_STATUS_FAILED)
+        return json_get_i64(r->fields, "code", -1) != 0;
     if (status < 0 || json_get_bool(r->fields, "unknown", false))
         return true;
     if (WIFSIGNALED(status))

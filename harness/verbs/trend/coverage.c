@@ -89,7 +89,8 @@ static void print_family(const struct coverage_request *q, const char *family) {
 }
 
 static void print_table(const struct coverage_request *q) {
-    static const char *const families[] = {"process", "node", "network", "clock", "disk", "store"};
+    static const char *const families[] = {"process", "node",  "network",  "clock",
+                                           "disk",    "store", "scheduler"};
     printf("%zu run%s\n%-22s", q->trouble.runs, q->trouble.runs == 1 ? "" : "s", "");
     for (int p = 0; p < TROUBLE_PHASES; p++)
         printf(" %-10s", trouble_phase_name((enum trouble_phase)p));

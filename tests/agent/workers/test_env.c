@@ -132,6 +132,16 @@ static void test_scripts_get_an_interpreter_and_programs_do_not(void **state) {
     assert_string_equal(command(false, false, WORDS("train.py")), "rankprobe -u train.py");
 }
 
+static void test_a_program_can_be_put_before_every_worker(void **state) {
+    (void)state;
+    setenv("RANKRUN_BEFORE_WORKER", "/opt/profile", 1);
+    assert_string_equal(command(true, false, WORDS("train")), "/opt/profile train");
+    assert_string_equal(command(false, false, WORDS("a.py")), "/opt/profile python3 -u a.py");
+    setenv("RANKRUN_BEFORE_WORKER", "", 1);
+    assert_string_equal(command(true, false, WORDS("train")), "train");
+    unsetenv("RANKRUN_BEFORE_WORKER");
+}
+
 static void test_local_rank_is_put_into_arguments_as_a_template_does(void **state) {
     (void)state;
     assert_string_equal(
@@ -370,6 +380,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(test_a_worker_is_told_everything_torchrun_tells_it, clear),
         cmocka_unit_test_teardown(test_what_the_user_has_set_is_left_alone, clear),
         cmocka_unit_test_teardown(test_scripts_get_an_interpreter_and_programs_do_not, clear),
+        cmocka_unit_test_teardown(test_a_program_can_be_put_before_every_worker, clear),
         cmocka_unit_test_teardown(test_local_rank_is_put_into_arguments_as_a_template_does, clear),
         cmocka_unit_test_teardown(test_the_worker_with_the_oldest_error_file_had_failed_before,
                                   clear),

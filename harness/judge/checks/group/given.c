@@ -36,6 +36,7 @@ static const struct {
     {"RANKRUN_TOKEN", "docs/torchrun.md"},
     {"RANKRUN_STORE_TOKEN", "docs/security.md: workers need no secret of the store"},
     {"RANKRUN_STORE_PASSWORD", "docs/security.md: workers need no secret of the store"},
+    {"SLURM*", "Slurm, which tells each task and each attempt of itself"},
     {"PWD", "a shell between launcher and worker"},
     {"OLDPWD", "a shell between launcher and worker"},
     {"SHLVL", "a shell between launcher and worker"},

@@ -108,6 +108,8 @@ static bool judge_first(const struct agents *all, struct finding *f, const struc
 }
 
 static const char *idle(const struct scenario *s) {
+    if (s->cluster.scheduler)
+        return "a job that its scheduler starts again orders its nodes anew";
     return s->torchrun_semantics ? "torchrun gives no order of the nodes" : NULL;
 }
 

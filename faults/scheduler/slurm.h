@@ -1,0 +1,26 @@
+/* slurm: the Slurm that has started a job, as a process of the job knows it. */
+#pragma once
+
+#include "faults/target.h"
+
+#include <stddef.h>
+
+struct slurm_job {
+    char conf
+        [512]; /* SLURM_CONF=... of the process; "": it has none, and Slurm's usual file holds */
+    char path[4096];        /* PATH=... */
+    char id[32], node[256]; /* what Slurm calls the job, and the host of the process */
+};
+
+/* Reads the environment of the target, a worker. -ESRCH: it has none of Slurm's, or has ended. */
+int slurm_job_of(const struct target *t, struct slurm_job *ret, struct err *err);
+
+/* Runs one of Slurm's commands (argv, NULL-ended) and waits for it, 20 s at most. An error has what
+ * it said last. */
+int slurm_command(const struct slurm_job *j, const char *const *argv, struct err *err);
+
+/* The daemon of this name below the target, which is what runs in a node: kills it, and waits for
+ * its end. -ESRCH: there is none. */
+int slurm_daemon_kill(const struct target *t, const char *name, struct err *err);
+/* Has it started again; nothing is done where the target has ended. */
+int slurm_daemon_start(const struct target *t, struct err *err);

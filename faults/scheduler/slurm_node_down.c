@@ -1,0 +1,44 @@
+/* Slurm takes a node for dead that is not. */
+#include "faults/fault.h"
+#include "faults/scheduler/slurm.h"
+
+#include <stdio.h>
+
+static int set_state(const struct slurm_job *j, const char *state, struct err *err) {
+    char node[300];
+    snprintf(node, sizeof(node), "NodeName=%s", j->node);
+    return slurm_command(
+        j, (const char *const[]){"scontrol", "update", node, state, "Reason=rankquake", NULL}, err);
+}
+
+static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
+    struct slurm_job j;
+    int r = slurm_job_of(t, &j, err);
+    r = r ? r : set_state(&j, "State=DOWN", err);
+    if (r == 0)
+        set_state(&j, "State=RESUME", NULL); /* refused where it has returned by itself */
+    return r;
+}
+
+/* Workers are told to end, and end as they like, or because another has; one that is through has
+ * not felt it. */
+static int status(const struct fault_args *a) {
+    return FAULT_STATUS_FAILED;
+}
+
+const struct fault fault_slurm_node_down = {
+    .name = "slurm-node-down",
+    .summary = "Slurm takes the node of a worker for down, and at once for well again (scontrol "
+               "update State=DOWN, RESUME)",
+    .effects = EFFECT_ENDS_WORKER | EFFECT_LOUD,
+    .targets = TARGET_WORKER,
+    .needs = FAULT_NEEDS_SCHEDULER,
+    .where = FAULT_IN_NODE,
+    .evidence = EVIDENCE(target_exit),
+    .params = (const struct fault_param[]){{0}},
+    .undo = "nothing to undo: the node is of use again",
+    .blast = "Slurm ends what runs on the node; without --no-kill it ends the job, and requeues it",
+    .example = "{when: {step: 20}, fault: slurm-node-down, on: rank 1}",
+    .status = status,
+    .inject = inject,
+};
