@@ -59,7 +59,7 @@ extern const struct effect_word effect_words[EFFECTS_N];
 
 /* Of the fault of that name; 0: there is none. */
 unsigned fault_effects(const char *name);
-/* The name of the fault that has just these effects; of several the first in the alphabet. There
+/* The name of the fault that has just these effects, in any cluster; of several the first in the alphabet. There
  * must be one. */
 const char *fault_that(unsigned effects);
 /* The names of all faults, in alphabetical order; NULL-ended. */

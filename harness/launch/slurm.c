@@ -8,7 +8,8 @@
  * waited for by what they say of themselves: munged goes into the background when it answers, sbatch
  * waits for the controller. Of each end of a job, also one that it comes back from, the controller
  * tells by jobcomp/script, when it begins to end; one more job on all nodes starts when nothing is
- * left of it there. Then the other nodes are told, each by a FIFO in the shared directory. The key of MUNGE is no secret: nobody else is in the nodes' network.
+ * left of it there. Then the other nodes are told, each by a FIFO in the shared directory. A daemon
+ * that does not end within 10 s when it is asked to is killed. The key of MUNGE is no secret: nobody else is in the nodes' network.
  *
  * USR1 starts a daemon again that has ended. */
 static const char script[] =
@@ -100,7 +101,13 @@ static const char script[] =
     "    while kill -0 $waiting 2>/dev/null; do wait $waiting; done\n"
     "fi\n"
     "kill $controller $daemon 2>/dev/null\n"
-    "wait $controller $daemon\n"
+    "sleep 10 & guard=$!\n"
+    "while kill -0 $controller 2>/dev/null || kill -0 $daemon 2>/dev/null; do\n"
+    "    wait -n\n"
+    "    kill -0 $guard 2>/dev/null || kill -KILL $controller $daemon 2>/dev/null\n"
+    "done\n"
+    "kill $guard 2>/dev/null\n"
+    "wait $guard\n"
     "munged --stop --socket=$at/munge/socket >/dev/null 2>&1\n"
     "[ -n \"$ended\" ] || read -r ended 2>/dev/null <\"$shared/ended\"\n"
     "exit ${ended:-0}\n";

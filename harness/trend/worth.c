@@ -84,6 +84,8 @@ static int rank(const struct trouble *t, const struct worth *v, size_t n, const 
 
 static bool may_be(const struct trouble *t, const struct worth_filter *filter,
                    const struct worth *w) {
+    if (faults[w->fault]->needs & FAULT_NEEDS_SCHEDULER)
+        return false; /* which the scenario would have to have */
     return trouble_can_be_on(w->fault, w->target) &&
            !trouble_tried(t, w->fault, w->phase, w->target) &&
            (!filter || filter->may(filter->arg, w));

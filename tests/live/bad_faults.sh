@@ -32,12 +32,14 @@ refused() { # refused WHAT TEXT LIMITS ENTRY...
 for name in $("$BIN/rankquake" list faults --table | sed -n 's/^| .\([a-z-]*\). .* | namespaces |$/\1/p'); do
     case $name in
     clock-*) write wrong '' "{id: off, when: {step: 9}, fault: node-kill, on: n1}" "{when: {after: off}, fault: $name, on: n1}" ;;
+    slurm-*-kill) write wrong '' "{when: {step: 9}, fault: $name, on: n0, for: 1s}" ;;
+    slurm-*) write wrong '' "{when: {step: 9}, fault: $name, on: rank 0}" ;;
     *) write wrong '' "{when: {step: 9}, fault: $name, on: n0, for: 1s}" ;;
     esac
     "$BIN/rankquake" run "$dir/wrong.yaml" --isolation processes --out "$dir/none" >"$dir/said" 2>&1
     rc=$?
     [ $rc = 4 ] || fail "$name without namespaces: exit $rc, not 4"
-    said "$name without namespaces" "$name.*(there is no wire|have its uptime|ask its own name server)"
+    said "$name without namespaces" "$name.*(there is no wire|have its uptime|ask its own name server|no scheduler)"
     [ ! -e "$dir/none" ] || fail "$name without namespaces: something was begun"
 done
 
