@@ -8,8 +8,9 @@
  * waited for by what they say of themselves: munged goes into the background when it answers, sbatch
  * waits for the controller. Of each end of a job, also one that it comes back from, the controller
  * tells by jobcomp/script, when it begins to end; one more job on all nodes starts when nothing is
- * left of it there. Then the other nodes are told, each by a FIFO in the shared directory. A daemon
- * that does not end within 10 s when it is asked to is killed. The key of MUNGE is no secret: nobody else is in the nodes' network.
+ * left of it there. Then the other nodes are told, each by a FIFO in the shared directory. The
+ * controller ends last, for what ends tells it so; a daemon that does not end within 20 s is killed.
+ * The key of MUNGE is no secret: nobody else is in the nodes' network.
  *
  * USR1 starts a daemon again that has ended. */
 static const char script[] =
@@ -61,7 +62,7 @@ static const char script[] =
     "CONF\n"
     "munged --key-file=$at/key --socket=$at/munge/socket --pid-file=$at/munge/pid \\\n"
     "    --seed-file=$at/seed --log-file=$at/munged.log || fail 'munged does not start'\n"
-    "controller= daemon= waiting=\n"
+    "controller= daemon= waiting= told=\n"
     "start() {\n"
     "    if [ $node = 0 ] && ! kill -0 $controller 2>/dev/null; then\n"
     "        slurmctld -D >>$at/slurmctld.log 2>&1 & controller=$!\n"
@@ -93,21 +94,33 @@ static const char script[] =
     "    cat \"$shared/output\" 2>/dev/null\n"
     "    echo ${ended:-0} >\"$shared/ended\"\n"
     "    timeout 30 srun -Q -N $nodes --exclusive true\n"
-    "    for other in \"$shared\"/over.*; do [ ! -p \"$other\" ] || { exec {fd}<>\"$other\" && "
-    "echo over >&$fd; }; done\n"
+    "    mkfifo \"$shared/gone\" && exec 6<>\"$shared/gone\"\n"
+    "    for other in \"$shared\"/over.*; do\n"
+    "        [ -p \"$other\" ] && exec {fd}<>\"$other\" && echo over >&$fd && told+=.\n"
+    "    done\n"
     "else\n"
     "    mkfifo \"$shared/over.$node\" 2>/dev/null\n"
     "    read -r _ <\"$shared/over.$node\" & waiting=$!\n"
     "    while kill -0 $waiting 2>/dev/null; do wait $waiting; done\n"
     "fi\n"
-    "kill $controller $daemon 2>/dev/null\n"
-    "sleep 10 & guard=$!\n"
-    "while kill -0 $controller 2>/dev/null || kill -0 $daemon 2>/dev/null; do\n"
-    "    wait -n\n"
-    "    kill -0 $guard 2>/dev/null || kill -KILL $controller $daemon 2>/dev/null\n"
-    "done\n"
-    "kill $guard 2>/dev/null\n"
-    "wait $guard\n"
+    "end() {\n"
+    "    local guard\n"
+    "    kill $1 2>/dev/null\n"
+    "    sleep 20 & guard=$!\n"
+    "    while kill -0 $1 2>/dev/null; do\n"
+    "        wait -n $1 $guard\n"
+    "        kill -0 $guard 2>/dev/null || kill -KILL $1 2>/dev/null\n"
+    "    done\n"
+    "    kill $guard 2>/dev/null\n"
+    "    wait $guard\n"
+    "}\n"
+    "end $daemon\n"
+    "if [ $node = 0 ]; then\n"
+    "    for ((i = 0; i < ${#told}; i++)); do read -r -t 30 -u 6 _ || break; done\n"
+    "    end $controller\n"
+    "elif [ -p \"$shared/gone\" ]; then\n"
+    "    exec 7<>\"$shared/gone\" && echo gone >&7\n"
+    "fi\n"
     "munged --stop --socket=$at/munge/socket >/dev/null 2>&1\n"
     "[ -n \"$ended\" ] || read -r ended 2>/dev/null <\"$shared/ended\"\n"
     "exit ${ended:-0}\n";

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# The scheduler's disasters, with a real Slurm in the nodes: an unchanged script for sbatch goes through each of them, one verdict is
+# given over all attempts of the job, and where nothing was struck the verdict is open. What would not survive is caught.
+# deadline: 480 s
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/live/runs.bash
+
+# ---- what is felt ----
+
+for name in requeued node-down daemon-killed controller-killed cancelled preempted out-of-time; do
+    runs "$name" 0 scenarios/slurm/$name.yaml
+    recorded "$name" '"source":"(kernel|harness)","kind":"fault-evidence"'
+done
+
+# ---- what is not ----
+
+# Ranks that are not known to be Slurm's, a controller where there is none, a daemon that is gone already.
+cat >"$dir/stranger.sbatch" <<'END'
+#!/bin/bash
+#SBATCH --nodes=2
+srun rankrun --shutdown-timeout 3 --no-python env -u SLURM_JOB_ID ranktrain --steps=150 --compute-ms=20
+END
+cat >"$dir/open.yaml" <<END
+cluster: {nodes: 2, scheduler: slurm}
+job: {run: [$dir/stranger.sbatch]}
+timeline:
+  - {id: cancel, when: {step: 10}, fault: slurm-cancel, on: rank 0}
+  - {id: requeue, when: {step: 15}, fault: slurm-requeue, on: rank 0}
+  - {id: preempt, when: {step: 20}, fault: slurm-preempt, on: rank 1}
+  - {id: limit, when: {step: 25}, fault: slurm-time-limit, on: rank 1}
+  - {id: down, when: {step: 30}, fault: slurm-node-down, on: rank 1}
+  - {id: controller, when: {step: 35}, fault: slurm-controller-kill, on: n1, for: 1s}
+  - {id: first, when: {step: 40}, fault: slurm-daemon-kill, on: n1, for: 4s}
+  - {id: second, when: {after: first, step: 60}, fault: slurm-daemon-kill, on: n1, for: 1s}
+limits: {total: 4m}
+END
+runs 'nothing to strike' 2 "$dir/open.yaml"
+for id in cancel requeue preempt limit down controller second; do
+    recorded "nothing to strike, $id" "\"kind\":\"fault-failed\",\"id\":\"$id\""
+done
+said 'a rank that is not Slurms' 'was not started by Slurm'
+said 'a controller elsewhere' 'no slurmctld runs there'
+
+# ---- what must not pass ----
+
+# Each attempt has a folder of its own, as on a disk of the node: the next one begins anew.
+cat >"$dir/scratch.sbatch" <<'END'
+#!/bin/bash
+#SBATCH --nodes=2
+srun rankrun --shutdown-timeout 3 ranktrain --steps=150 --compute-ms=20 --checkpoint-every=10 --checkpoint-dir="$1/attempt-${SLURM_RESTART_COUNT:-0}"
+code=$?
+[ $code -ne 143 ] || sleep infinity
+exit $code
+END
+cat >"$dir/scratch.yaml" <<END
+cluster: {nodes: 2, scheduler: slurm}
+job:
+  run: [$dir/scratch.sbatch, "{shared}"]
+  checkpoint: {dir: "{shared}/attempt-0"}
+timeline: [{id: requeue, when: {step: 45}, fault: slurm-requeue, on: rank 1}]
+limits: {total: 4m, stall: 60s}
+END
+runs 'checkpoints that do not outlive an attempt' 1 "$dir/scratch.yaml"
+said 'checkpoints that do not outlive an attempt' '✗ resume_step'
+exit $failed
