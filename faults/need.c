@@ -53,6 +53,8 @@ static int check_preload(struct err *err) {
     return err_say(err, -ENOTSUP, "%s is missing: type make, or make install", path);
 }
 
+const char *const fault_scheduler_programs[] = {"slurmctld", "slurmd", "srun", "munged", NULL};
+
 static int no_scheduler(struct err *err) {
     return err_say(err, -ENOTSUP,
                    "no scheduler has started the job; it comes with cluster: {scheduler: slurm}");

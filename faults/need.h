@@ -17,3 +17,9 @@ int fault_needs_check_namespaces(unsigned needs, struct err *err);
 
 /* A phrase for lists and plans, "" when nothing is needed. */
 const char *fault_needs_text(unsigned needs);
+
+/* The programs that a scheduler in the nodes is made of (FAULT_NEEDS_SCHEDULER), NULL-ended; daemons
+ * are looked for in the second too, behind PATH; and what would install them. */
+extern const char *const fault_scheduler_programs[];
+#define FAULT_SCHEDULER_PATH "/usr/sbin:/sbin"
+#define FAULT_SCHEDULER_FIX  "apt install slurmctld slurmd slurm-client munge"

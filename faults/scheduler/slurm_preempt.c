@@ -1,5 +1,5 @@
 /* A job that matters more wants a node. */
-#include "faults/fault.h"
+#include "faults/arguments.h"
 #include "faults/scheduler/slurm.h"
 
 #include "base/str.h"
@@ -7,23 +7,26 @@
 #include <errno.h>
 #include <stdio.h>
 
+static const int64_t holds_max_ns = 600000000000;
+
 static int check(const struct fault_args *a, struct err *err) {
-    int64_t seconds;
-    const char *partition = fault_arg(a, "partition", "high"), *holds = fault_arg(a, "holds", "5");
+    int64_t holds_ns;
+    const char *partition = fault_arg(a, "partition", "high");
     if (!*partition || *partition == '-')
         return err_say(err, -EINVAL, "partition: %s is no name of one", partition);
-    if (!str_to_i64(holds, 1, 600, &seconds))
-        return err_say(err, -EINVAL, "holds: %s is no number of seconds from 1 to 600", holds);
-    return 0;
+    return fault_duration(a, "holds", "5s", holds_max_ns, &holds_ns, err);
 }
 
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
     struct slurm_job j;
     char sleep[64];
-    snprintf(sleep, sizeof(sleep), "sleep %s", fault_arg(a, "holds", "5"));
-    int r = slurm_job_of(t, &j, err);
+    int64_t holds_ns;
+    int r = fault_duration(a, "holds", "5s", holds_max_ns, &holds_ns, err);
+    if (!r)
+        r = slurm_job_of(t, &j, err);
     if (r)
         return r;
+    snprintf(sleep, sizeof(sleep), "sleep %.3f", (double)holds_ns / 1e9);
     const char *const argv[] = {
         "sbatch",     "--exclusive", "-N", "1",
         "-w",         j.node,        "-p", fault_arg(a, "partition", "high"),
@@ -47,15 +50,14 @@ const struct fault fault_slurm_preempt = {
     .needs = FAULT_NEEDS_SCHEDULER,
     .where = FAULT_IN_NODE,
     .evidence = EVIDENCE(target_exit),
-    .params =
-        (const struct fault_param[]){
-            {"partition", "string", "high", "of higher priority than the job's"},
-            {"holds", "string", "5", "for how many seconds, 1 to 600"},
-            {0}},
+    .params = (const struct fault_param[]){{"partition", "text", "high",
+                                            "of higher priority than the job's"},
+                                           {"holds", "duration", "5s", "for how long, at most 10m"},
+                                           {0}},
     .undo = "nothing to undo: the other job ends by itself",
     .blast =
         "the job is requeued, if its partition says so, and starts again when the node is free",
-    .example = "{when: {step: 20}, fault: slurm-preempt, with: {holds: 5}, on: rank 1}",
+    .example = "{when: {step: 20}, fault: slurm-preempt, with: {holds: 5s}, on: rank 1}",
     .check = check,
     .status = status,
     .inject = inject,

@@ -26,6 +26,7 @@
     X(ptrace)                                                                                      \
     X(ranktrain_cuda)                                                                              \
     X(rootfs)                                                                                      \
+    X(scheduler)                                                                                   \
     X(seccomp)                                                                                     \
     X(sockets)                                                                                     \
     X(uptime)                                                                                      \

@@ -176,17 +176,15 @@ void features_make(struct plan *p, struct diagnostics *d) {
 
 /* What a scheduler in the nodes is made of. */
 static int check_scheduler(const struct plan *p, struct err *err) {
-    static const char *const programs[] = {"slurmctld", "slurmd", "srun", "munged", NULL};
     ARENA_FINI struct arena a = {0};
-    const char *path = arena_printf(&a, "%s:/usr/sbin:/sbin", plan_path(&p->scenario->job));
+    const char *path = arena_printf(&a, "%s:" FAULT_SCHEDULER_PATH, plan_path(&p->scenario->job));
     struct err why = {0};
     if (check_root(p, "", &why) < 0 || check_namespaces(p, "", &why) < 0)
         return err_say(err, -ENOTSUP, "cluster.scheduler: %s", why.msg);
-    for (const char *const *name = programs; *name; name++)
+    for (const char *const *name = fault_scheduler_programs; *name; name++)
         if (!plan_find_program(p, &a, *name, path))
             return err_say(err, -ENOTSUP,
-                           "cluster.scheduler: %s is not installed here; apt install slurmctld "
-                           "slurmd slurm-client munge",
+                           "cluster.scheduler: %s is not installed here; " FAULT_SCHEDULER_FIX,
                            *name);
     return 0;
 }
