@@ -18,7 +18,7 @@ answer() { sed -n "s/^\([-+x]\) $1  .*/\1/p" "$dir/said"; }
 "$BIN/rankquake" doctor >"$dir/said" 2>&1
 rc=$?
 for question in blas cgroup clock cores cuda curl cut dataset etcd 'exit status' fuse gpu kernel 'kernel stack' \
-    namespaces nccl priority processes programs ptrace 'ranktrain cuda' rootfs seccomp sockets uptime wire; do
+    namespaces nccl priority processes programs ptrace 'ranktrain cuda' rootfs scheduler seccomp sockets uptime wire; do
     [ "$(answer "$question" | wc -l)" = 1 ] || fail "$question is not answered once"
     if [ "$(answer "$question")" = x ]; then
         grep -A9 "^x $question  " "$dir/said" | sed '1d' | sed '/^[-+x]/,$d' | grep -q 'fix:' ||
@@ -32,9 +32,11 @@ else
     [ $rc = 4 ] && grep -q '^no scenario can run' "$dir/said" || fail "exit $rc where something is missing"
 fi
 # Every fault there is, less what is missed.
-faults=$("$BIN/rankquake" list faults | wc -l)
+faults=$("$BIN/rankquake" list faults | wc -l) scheduled=$("$BIN/rankquake" list faults | grep -c '^slurm-')
 if [ "$needed" = 0 ] && [ "$(answer ptrace)" = + ]; then
-    grep -q "^faults: all $faults can be injected here$" "$dir/said" || fail 'the faults are not counted'
+    many="all $faults"
+    [ "$(answer scheduler)" = + ] || many="$((faults - scheduled)) of $faults"
+    grep -q "^faults: $many can be injected here\(, not slurm-[^ ]*\(, slurm-[^ ]*\)*\)\?$" "$dir/said" || fail 'the faults are not counted'
 fi
 # Each fault once, with what becomes of it.
 told() { sed -n '/^each fault, by/,/^faults: /p' "$dir/said" | tr -s ' \n' '  '; }
