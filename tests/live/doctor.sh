@@ -39,7 +39,7 @@ if [ "$needed" = 0 ] && [ "$(answer ptrace)" = + ]; then
     grep -q "^faults: $many can be injected here\(, not slurm-[^ ]*\(, slurm-[^ ]*\)*\)\?$" "$dir/said" || fail 'the faults are not counted'
 fi
 # Each fault once, with what becomes of it.
-told() { sed -n '/^each fault, by/,/^faults: /p' "$dir/said" | tr -s ' \n' '  '; }
+told() { sed -n '/^each fault, by/,/^faults: /p' "$dir/said" | sed '/^faults: /d' | tr -s ' \n' '  '; }
 names=$("$BIN/rankquake" list faults | cut -d' ' -f1)
 told >"$dir/told"
 for fault in $names; do
