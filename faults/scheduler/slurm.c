@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ENVIRONMENT_MAX = 2 << 20, SAID_MAX = 256 << 10 };
+enum { ENVIRONMENT_MAX = 2 << 20, SAID_MAX = 256 << 10, STATUS_MAX = 16 << 10 };
 static const int64_t COMMAND_NS = 20000000000, END_NS = 5000000000;
 
 /* NAME=value, whole or from behind the sign; "" where there is none. */
@@ -110,7 +110,18 @@ int slurm_daemon_kill(const struct target *t, const char *name, struct err *err)
     return r ? err_set(err, r, "%s: kill its %s", t->name, name) : 0;
 }
 
+/* Whatever has no handler for it would be ended by it: that is no node of ours. */
+static bool handles(pid_t pid, int signo) {
+    BUF_FINI struct buf status = {0};
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    if (pid <= 0 || file_read(path, STATUS_MAX, &status, NULL) < 0)
+        return false;
+    const char *caught = strstr(buf_str(&status), "\nSigCgt:");
+    return caught && strtoull(caught + strlen("\nSigCgt:"), NULL, 16) >> (signo - 1) & 1;
+}
+
 int slurm_daemon_start(const struct target *t, struct err *err) {
-    int r = target_signal(t, SIGUSR1, err);
+    int r = handles(t->pid, SIGUSR1) ? target_signal(t, SIGUSR1, err) : 0;
     return r == -ESRCH ? 0 : r;
 }

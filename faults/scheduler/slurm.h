@@ -22,5 +22,5 @@ int slurm_command(const struct slurm_job *j, const char *const *argv, struct err
 /* The daemon of this name below the target, which is what runs in a node: kills it, and waits for
  * its end. -ESRCH: there is none. */
 int slurm_daemon_kill(const struct target *t, const char *name, struct err *err);
-/* Has it started again; nothing is done where the target has ended. */
+/* Has it started again; nothing is done where the target has ended, or starts no daemons. */
 int slurm_daemon_start(const struct target *t, struct err *err);
