@@ -11,13 +11,24 @@ marked() {
         case $exe in "$BIN"/* | */ranktrain | */rankprobe | */rankrun | */rankquake) echo "$pid $exe" ;; esac
     done
 }
-# The namespaces that processes of the run live in, and whether any process still lives in one of them.
+# The namespaces that processes of the run live in, and whether any process still lives in one of them. They are held open: the
+# number of one that has gone is given to the next, which may be another run's.
 spaces=()
+held=()
 note_spaces() {
-    local own pid exe
+    local own pid exe space fd
     own=$(readlink /proc/self/ns/net)
-    mapfile -t spaces < <(marked | while read -r pid exe; do readlink "/proc/$pid/ns/net"; done |
-        grep -vxF "$own" | sort -u)
+    for fd in ${held[@]+"${held[@]}"}; do exec {fd}<&-; done
+    spaces=() held=()
+    while read -r pid exe; do
+        { exec {fd}<"/proc/$pid/ns/net"; } 2>/dev/null || continue
+        space=$(readlink "/proc/self/fd/$fd")
+        if [ "$space" = "$own" ] || [[ " ${spaces[*]-} " == *" $space "* ]]; then
+            exec {fd}<&-
+        else
+            spaces+=("$space") held+=("$fd")
+        fi
+    done < <(marked)
     [ ${#spaces[@]} -gt 0 ] || { echo 'no namespaces were seen while it ran'; return 1; }
 }
 inhabited() {
