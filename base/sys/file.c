@@ -216,6 +216,17 @@ bool file_exists(const char *path) {
     return access(path, F_OK) == 0;
 }
 
+bool file_in_path(const char *path, const char *name) {
+    char file[PATH_MAX];
+    for (const char *p = path; p; p = strchr(p, ':') ? strchr(p, ':') + 1 : NULL) {
+        int n = (int)strcspn(p, ":");
+        if (snprintf(file, sizeof(file), "%.*s/%s", n ? n : 1, n ? p : ".", name) < PATH_MAX &&
+            access(file, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
 const char *file_own_folder(char *buf, size_t size) {
     ssize_t n = readlink("/proc/self/exe", buf, size - 1);
     buf[n > 0 ? n : 0] = '\0';

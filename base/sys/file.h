@@ -48,6 +48,9 @@ int file_write(const char *path, const void *data, size_t len, struct err *err);
 int file_write_atomic(const char *path, const void *data, size_t len, struct err *err);
 
 bool file_exists(const char *path);
+/* Whether one of the folders of such a list as PATH, "/usr/bin:/bin", has a file of that name which
+ * may be executed; an empty folder is the caller's directory. */
+bool file_in_path(const char *path, const char *name);
 /* The folder that the running program lies in, with the others of ours; "." when it cannot be
  * told. Returns buf. */
 const char *file_own_folder(char *buf, size_t size);

@@ -353,3 +353,20 @@ pid_t process_pid_of(int pidfd) {
     }
     return pid > 0 ? (pid_t)pid : 0;
 }
+
+unsigned long long process_status_number(pid_t pid, pid_t tid, const char *key, int base) {
+    char path[64], line[256];
+    unsigned long long found = 0;
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof(line), f))
+        if (strncmp(line, key, strlen(key)) == 0 && strrchr(line, '\t'))
+            found = strtoull(strrchr(line, '\t'), NULL, base);
+    if (f)
+        fclose(f);
+    return found;
+}
+
+bool process_has_signal(pid_t pid, const char *key, int signo) {
+    return process_status_number(pid, pid, key, 16) >> (signo - 1) & 1;
+}

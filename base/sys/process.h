@@ -127,5 +127,11 @@ int process_end_descendants(int64_t timeout_ns);
  * gone. Returns buf. */
 const char *process_name(pid_t pid, char *buf, size_t size);
 
+/* The last number of a line of /proc/PID/task/TID/status, as of "NSpid:" in "NSpid: 4711 12", to that
+ * base; 0: there is none. */
+unsigned long long process_status_number(pid_t pid, pid_t tid, const char *key, int base);
+/* Whether a mask of signals there has that one: "SigCgt:" those that it handles, "SigIgn:" ignores. */
+bool process_has_signal(pid_t pid, const char *key, int signo);
+
 /* "exit code 3", "SIGKILL", "SIGSEGV (core dumped)"; returns buf. */
 const char *process_status_text(int status, char *buf, size_t size);

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
+#include "base/sys/process.h"
 #include "faults/mechanism/core_file.h"
 #include "faults/mechanism/registers.h"
 #include "faults/mechanism/tracing.h"
@@ -24,26 +25,6 @@ struct crash {
     uint64_t core_bytes_max;
     struct err *err; /* of the core */
 };
-
-/* ---- what the kernel says of it ---- */
-
-/* The last number of a line, as in "NSpid: 4711 12". */
-static unsigned long long last_number(pid_t pid, pid_t tid, const char *key, int base) {
-    char path[64], line[256];
-    unsigned long long found = 0;
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
-    FILE *f = fopen(path, "re");
-    while (f && fgets(line, sizeof(line), f))
-        if (strncmp(line, key, strlen(key)) == 0 && strrchr(line, '\t'))
-            found = strtoull(strrchr(line, '\t'), NULL, base);
-    if (f)
-        fclose(f);
-    return found;
-}
-
-static bool has_signal(pid_t pid, const char *key, int signo) {
-    return last_number(pid, pid, key, 16) >> (signo - 1) & 1;
-}
 
 /* ---- the core ---- */
 
@@ -82,7 +63,8 @@ static int begin_abort(pid_t pid, pid_t tid, struct user_regs_struct *regs,
                        struct registers_poked *poked) {
     const struct seize_call self = {
         .number = SYS_tgkill,
-        .args = {last_number(pid, pid, "NSpid:", 10), last_number(pid, tid, "NSpid:", 10), SIGABRT},
+        .args = {process_status_number(pid, pid, "NSpid:", 10),
+                 process_status_number(pid, tid, "NSpid:", 10), SIGABRT},
     };
     uint64_t blocked = 0;
     if (ptrace(PTRACE_GETSIGMASK, tid, sizeof(blocked), &blocked) < 0)
@@ -128,7 +110,7 @@ static int crash_thread(struct tracing *w, pid_t pid, pid_t tid, void *arg) {
         if (!restored)
             r = restore(tid, &before, &poked);
         restored = true;
-        if (!dumped && !has_signal(pid, "SigCgt:", c->signo)) {
+        if (!dumped && !process_has_signal(pid, "SigCgt:", c->signo)) {
             write_core(w, pid, tid, c);
             dumped = true;
         }
@@ -144,7 +126,7 @@ static int unignore(pid_t pid, int signo, struct err *err) {
                                     .data = dies,
                                     .len = sizeof(dies),
                                     .data_arg = 1};
-    return has_signal(pid, "SigIgn:", signo) ? (int)seize_call(pid, &call, err) : 0;
+    return process_has_signal(pid, "SigIgn:", signo) ? (int)seize_call(pid, &call, err) : 0;
 }
 
 int crash(pid_t pid, int signo, int core, uint64_t core_bytes_max, struct err *err) {

@@ -1,7 +1,7 @@
 /* slurm: the Slurm that has started a job, as a process of the job knows it. */
 #pragma once
 
-#include "faults/target.h"
+#include "faults/fault.h"
 
 #include <stddef.h>
 
@@ -23,4 +23,8 @@ int slurm_command(const struct slurm_job *j, const char *const *argv, struct err
  * its end. -ESRCH: there is none. */
 int slurm_daemon_kill(const struct target *t, const char *name, struct err *err);
 /* Has it started again; nothing is done where the target has ended, or starts no daemons. */
-int slurm_daemon_start(const struct target *t, struct err *err);
+int slurm_daemon_start(const struct target *t, const struct fault_args *a, struct err *err);
+
+/* .status of what ends a job: its workers are told to end, and end as they like, or because another
+ * has; one that is through has not felt it. */
+int slurm_status(const struct fault_args *a);

@@ -1,17 +1,10 @@
 /* Somebody cancels the job that a worker belongs to. */
-#include "faults/fault.h"
 #include "faults/scheduler/slurm.h"
 
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
     struct slurm_job j;
     int r = slurm_job_of(t, &j, err);
     return r ? r : slurm_command(&j, (const char *const[]){"scancel", j.id, NULL}, err);
-}
-
-/* Workers are told to end, and end as they like, or because another has; one that is through has
- * not felt it. */
-static int status(const struct fault_args *a) {
-    return FAULT_STATUS_FAILED;
 }
 
 const struct fault fault_slurm_cancel = {
@@ -26,6 +19,6 @@ const struct fault fault_slurm_cancel = {
     .undo = "nothing to undo: the job is not started again",
     .blast = "the whole job is over, and has failed",
     .example = "{when: {step: 20}, fault: slurm-cancel, on: rank 1}",
-    .status = status,
+    .status = slurm_status,
     .inject = inject,
 };

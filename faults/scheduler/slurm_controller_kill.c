@@ -1,13 +1,8 @@
 /* The controller is gone; the job goes on. */
-#include "faults/fault.h"
 #include "faults/scheduler/slurm.h"
 
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
     return slurm_daemon_kill(t, "slurmctld", err);
-}
-
-static int recover(const struct target *t, const struct fault_args *a, struct err *err) {
-    return slurm_daemon_start(t, err);
 }
 
 const struct fault fault_slurm_controller_kill = {
@@ -23,6 +18,6 @@ const struct fault fault_slurm_controller_kill = {
     .undo = "it is started again",
     .blast = "a job that ends meanwhile is seen to have ended when the controller is back",
     .example = "{when: {step: 20}, fault: slurm-controller-kill, on: n0, for: 3s}",
-    .recover = recover,
+    .recover = slurm_daemon_start,
     .inject = inject,
 };

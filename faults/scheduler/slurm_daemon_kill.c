@@ -1,13 +1,8 @@
 /* The daemon of a node is gone; what it has started goes on. */
-#include "faults/fault.h"
 #include "faults/scheduler/slurm.h"
 
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
     return slurm_daemon_kill(t, "slurmd", err);
-}
-
-static int recover(const struct target *t, const struct fault_args *a, struct err *err) {
-    return slurm_daemon_start(t, err);
 }
 
 const struct fault fault_slurm_daemon_kill = {
@@ -24,6 +19,6 @@ const struct fault fault_slurm_daemon_kill = {
     .blast = "a job that is cancelled or requeued meanwhile cannot be ended there; after "
              "SlurmdTimeout the node counts as down",
     .example = "{when: {step: 20}, fault: slurm-daemon-kill, on: n1, for: 3s}",
-    .recover = recover,
+    .recover = slurm_daemon_start,
     .inject = inject,
 };

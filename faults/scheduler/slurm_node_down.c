@@ -1,5 +1,4 @@
 /* Slurm takes a node for dead that is not. */
-#include "faults/fault.h"
 #include "faults/scheduler/slurm.h"
 
 #include <stdio.h>
@@ -20,12 +19,6 @@ static int inject(const struct target *t, const struct fault_args *a, struct err
     return r;
 }
 
-/* Workers are told to end, and end as they like, or because another has; one that is through has
- * not felt it. */
-static int status(const struct fault_args *a) {
-    return FAULT_STATUS_FAILED;
-}
-
 const struct fault fault_slurm_node_down = {
     .name = "slurm-node-down",
     .summary = "Slurm takes the node of a worker for down, and at once for well again (scontrol "
@@ -39,6 +32,6 @@ const struct fault fault_slurm_node_down = {
     .undo = "nothing to undo: the node is of use again",
     .blast = "Slurm ends what runs on the node; without --no-kill it ends the job, and requeues it",
     .example = "{when: {step: 20}, fault: slurm-node-down, on: rank 1}",
-    .status = status,
+    .status = slurm_status,
     .inject = inject,
 };

@@ -35,12 +35,6 @@ static int inject(const struct target *t, const struct fault_args *a, struct err
     return slurm_command(&j, argv, err);
 }
 
-/* Workers are told to end, and end as they like, or because another has; one that is through has
- * not felt it. */
-static int status(const struct fault_args *a) {
-    return FAULT_STATUS_FAILED;
-}
-
 const struct fault fault_slurm_preempt = {
     .name = "slurm-preempt",
     .summary =
@@ -59,6 +53,6 @@ const struct fault fault_slurm_preempt = {
         "the job is requeued, if its partition says so, and starts again when the node is free",
     .example = "{when: {step: 20}, fault: slurm-preempt, with: {holds: 5s}, on: rank 1}",
     .check = check,
-    .status = status,
+    .status = slurm_status,
     .inject = inject,
 };

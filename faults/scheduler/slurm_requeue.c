@@ -1,17 +1,10 @@
 /* An operator puts the job back into the queue. */
-#include "faults/fault.h"
 #include "faults/scheduler/slurm.h"
 
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
     struct slurm_job j;
     int r = slurm_job_of(t, &j, err);
     return r ? r : slurm_command(&j, (const char *const[]){"scontrol", "requeue", j.id, NULL}, err);
-}
-
-/* Workers are told to end, and end as they like, or because another has; one that is through has
- * not felt it. */
-static int status(const struct fault_args *a) {
-    return FAULT_STATUS_FAILED;
 }
 
 const struct fault fault_slurm_requeue = {
@@ -27,6 +20,6 @@ const struct fault fault_slurm_requeue = {
     .undo = "nothing to undo: Slurm starts the job again by itself",
     .blast = "all workers end; the next attempt has what is on disks that outlive a node",
     .example = "{when: {step: 20}, fault: slurm-requeue, on: rank 1}",
-    .status = status,
+    .status = slurm_status,
     .inject = inject,
 };

@@ -1,5 +1,4 @@
 /* The job's time is over soon. */
-#include "faults/fault.h"
 #include "faults/scheduler/slurm.h"
 
 #include <stdio.h>
@@ -15,12 +14,6 @@ static int inject(const struct target *t, const struct fault_args *a, struct err
                          err);
 }
 
-/* Workers are told to end, and end as they like, or because another has; one that is through has
- * not felt it. */
-static int status(const struct fault_args *a) {
-    return FAULT_STATUS_FAILED;
-}
-
 const struct fault fault_slurm_time_limit = {
     .name = "slurm-time-limit",
     .summary = "the job gets a time limit of one minute from its start (scontrol update "
@@ -34,6 +27,6 @@ const struct fault fault_slurm_time_limit = {
     .undo = "nothing to undo: the limit stays",
     .blast = "the job ends with TIMEOUT, unless its script has put it back into the queue by then",
     .example = "{when: {step: 20}, fault: slurm-time-limit, on: rank 1}",
-    .status = status,
+    .status = slurm_status,
     .inject = inject,
 };

@@ -191,19 +191,12 @@ const struct host_question host_question_etcd = {
 
 /* ---- a scheduler ---- */
 
-static bool is_in(struct arena *a, const char *path, const char *name) {
-    for (char **dir = str_split(a, path, ':', NULL); *dir; dir++)
-        if (access(arena_printf(a, "%s/%s", *dir, name), X_OK) == 0)
-            return true;
-    return false;
-}
-
 static bool look_scheduler(struct question_result *r) {
     ARENA_FINI struct arena a = {0};
     const char *own = getenv("PATH");
     const char *path = arena_printf(&a, "%s:" FAULT_SCHEDULER_PATH, own ? own : "/usr/bin");
     for (const char *const *name = fault_scheduler_programs; *name; name++)
-        if (!is_in(&a, path, *name))
+        if (!file_in_path(path, *name))
             return question_lacks(r, FAULT_SCHEDULER_FIX, "there is no %s", *name);
     if (geteuid() != 0)
         return question_lacks(r, "run it as root", "Slurm's daemons are started by root alone");

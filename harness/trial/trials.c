@@ -39,19 +39,9 @@ const char *trials_place(void) {
 
 /* ---- before ---- */
 
-static bool has_etcd(void) {
-    const char *path = getenv("PATH");
-    char found[4096];
-    for (const char *p = path; p && *p; p += strcspn(p, ":"), p += *p == ':') {
-        snprintf(found, sizeof(found), "%.*s/etcd", (int)strcspn(p, ":"), p);
-        if (access(found, X_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
 static void make_all(struct trying_all *y, const bool *wanted) {
-    bool etcd = has_etcd();
+    const char *path = getenv("PATH");
+    bool etcd = path && file_in_path(path, "etcd");
     y->t->outcomes = arena_array(y->arena, struct trial_outcome, faults_n);
     y->v = arena_array(y->arena, struct one, TRIALS_OF_FAULT * faults_n);
     y->jobs = arena_array(y->arena, struct job, TRIALS_OF_FAULT * faults_n);

@@ -207,10 +207,20 @@ static void test_a_descriptor_of_the_callers_own_is_taken_as_it_is(void **state)
     buf_fini(&b);
 }
 
+static void test_a_program_is_found_in_a_list_of_folders(void **state) {
+    (void)state;
+    assert_true(file_in_path("/nowhere:/bin", "sh"));
+    assert_true(file_in_path("/bin:/nowhere", "sh"));
+    assert_false(file_in_path("/nowhere", "sh"));
+    assert_false(file_in_path("/etc", "passwd")); /* nobody may execute it */
+    assert_false(file_in_path("", "sh"));
+}
+
 int main(int argc, char **argv) {
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_program_is_found_in_a_list_of_folders),
         cmocka_unit_test(test_what_was_written_atomically_is_read_back_and_nothing_is_beside_it),
         cmocka_unit_test(test_what_is_no_plain_file_is_written_into),
         cmocka_unit_test(test_a_write_into_a_missing_directory_names_the_path),

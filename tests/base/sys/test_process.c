@@ -1,3 +1,4 @@
+#include "base/sys/process.h"
 #include "base/sys/signals.h"
 #include "tests/agent/experiment.h"
 
@@ -40,11 +41,28 @@ static void test_signals_have_names_both_ways(void **state) {
     assert_int_equal(signal_number("1000"), 0);
 }
 
+static void on_nothing(int signo) {
+}
+
+static void test_masks_of_signals_are_told(void **state) {
+    (void)state;
+    signal(SIGUSR2, on_nothing);
+    assert_true(process_has_signal(getpid(), "SigCgt:", SIGUSR2));
+    assert_false(process_has_signal(getpid(), "SigIgn:", SIGUSR2));
+    signal(SIGUSR2, SIG_IGN);
+    assert_false(process_has_signal(getpid(), "SigCgt:", SIGUSR2));
+    assert_true(process_has_signal(getpid(), "SigIgn:", SIGUSR2));
+    signal(SIGUSR2, SIG_DFL);
+    assert_int_equal(process_status_number(getpid(), getpid(), "PPid:", 10), getppid());
+    assert_false(process_has_signal(-1, "SigCgt:", SIGUSR2));
+}
+
 int main(int argc, char **argv) {
     self = argv[0];
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_masks_of_signals_are_told),
         cmocka_unit_test(test_an_exit_code_comes_back),
         cmocka_unit_test(test_a_program_that_is_not_there_is_named_and_leaves_no_child),
         cmocka_unit_test(test_a_child_gets_only_the_descriptors_it_is_given),
