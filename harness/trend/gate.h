@@ -48,7 +48,7 @@ enum gate_answer {
 
 struct gate_options {
     size_t runs;   /* GATE_RUNS */
-    double level;  /* 0.01: of false alarms among all findings that are settled together */
+    double level;  /* 0.005: of false alarms among all findings that are settled together */
     double slower; /* 0.1: what is slower by less is let pass; by twice as much must be caught */
 };
 

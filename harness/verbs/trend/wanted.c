@@ -9,6 +9,6 @@ int wanted_read(const struct arguments *a, struct series_wanted *ret, struct gat
     int bad = arguments_number(a, "--runs", 5, GATE_BASE_MAX / 2, &runs);
     bad = bad ? bad : arguments_number(a, "--slower", 1, 1000, &slower);
     *ret_o =
-        (struct gate_options){.runs = (size_t)runs, .level = 0.01, .slower = (double)slower / 100};
+        (struct gate_options){.runs = (size_t)runs, .level = 0.005, .slower = (double)slower / 100};
     return bad;
 }
