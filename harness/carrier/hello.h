@@ -13,7 +13,8 @@ enum { HELLO_VERSION = 1 };
     X(ADOPTION, "adoption")       /* what loses its parent comes to it: nobody escapes */          \
     X(PIDFDS, "pidfds")           /* it strikes whom it means, never a number's next owner */      \
     X(ROOT, "root")               /* it has all rights there */                                    \
-    X(SILENT_SOCKETS, "silent-sockets") /* a TCP connection can be made deaf (IP_MINTTL) */
+    X(SILENT_SOCKETS, "silent-sockets") /* a TCP connection can be made deaf (IP_MINTTL) */        \
+    X(TRACE, "trace")                   /* a process can be made to do something (ptrace) */
 
 enum hello_ability {
 #define X(id, word) HELLO_CAN_##id,

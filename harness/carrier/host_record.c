@@ -54,19 +54,31 @@ static int join(int fd, const char *run, struct err *err) {
     char owner[128] = "";
     bool shared = flock(fd, LOCK_SH | LOCK_NB) == 0;
     ssize_t n = pread(fd, owner, sizeof(owner) - 1, 0);
-    if (shared && n > 0 && str_eq(owner, run))
+    if (shared && n > 0 && strncmp(owner, run, sizeof(owner) - 1) == 0)
         return 0;
     return err_say(err, -EBUSY,
                    "this host is taken by the run %s; wait for its end, or end it there",
                    n > 0 ? owner : "of somebody");
 }
 
-/* The first of a run writes its name, and then lets the others of the same run in. */
-static int take(int fd, const char *run, struct err *err) {
+static int take_alone(int fd, const char *run, struct err *err) {
     if (flock(fd, LOCK_EX | LOCK_NB) != 0)
         return join(fd, run, err);
     write_owner(fd, run);
     return flock(fd, LOCK_SH | LOCK_NB) == 0 ? 0 : err_set(err, -errno, "lock this host");
+}
+
+/* The first of a run writes its name, and then lets the others of the same run in, who wait for that
+ * much: the file is locked in another way meanwhile. */
+static int take(int fd, const char *run, struct err *err) {
+    struct flock mutex = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    while (fcntl(fd, F_OFD_SETLKW, &mutex) != 0)
+        if (errno != EINTR)
+            return err_set(err, -errno, "lock this host");
+    int r = take_alone(fd, run, err);
+    mutex.l_type = F_UNLCK;
+    fcntl(fd, F_OFD_SETLK, &mutex);
+    return r;
 }
 
 int host_record_open(struct host_record *ret, const char *run, struct err *err) {

@@ -201,8 +201,9 @@ struct cluster *cluster_new(const struct plan *p, const struct folder *dir, stru
     c->wire = (struct wire_link){.process = PROCESS_NONE, .fd = -1};
     list_init(&c->partitions);
     c->nodes = mem_array(struct node *, p->nodes_n + 1);
-    c->isolation =
-        p->isolation == ISOLATION_PROCESSES ? &isolation_processes : &isolation_namespaces;
+    c->isolation = p->isolation == ISOLATION_HOSTS       ? &isolation_hosts
+                   : p->isolation == ISOLATION_PROCESSES ? &isolation_processes
+                                                         : &isolation_namespaces;
     if (c->isolation->enter(c, err) != 0 || make_scratch(c, err) != 0)
         return give_up(c);
     c->before = cgroups_look();
@@ -284,7 +285,7 @@ static void look_for_left(struct cluster *c, struct texts *left) {
     struct err err;
     for (size_t i = 0; i < c->nodes_n; i++) {
         struct node *n = c->nodes[i];
-        if (n->init.pid)
+        if (n->init.pid && !n->link) /* of other hosts c->isolation tells */
             texts_add(left, "process %d, the first of %s", (int)n->init.pid, n->plan->name);
     }
     for (size_t i = 0; i < c->left.n; i++)

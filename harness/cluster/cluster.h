@@ -58,6 +58,9 @@ struct disk_strike {
     int pid, error; /* 0: none */
 };
 
+/* A process on another host that has connected to RANKQUAKE_EVENTS there. */
+struct far_client;
+
 struct cluster_callbacks {
     void (*node_up)(void *arg,
                     struct node *n); /* helper ready, address set, agent not yet started */
@@ -73,6 +76,14 @@ struct cluster_callbacks {
     /* A process in the node connected to RANKQUAKE_EVENTS; the callee owns fd, which does not
      * block. It keeps the node's network alive: close it when the node is down. */
     void (*client)(void *arg, struct node *n, int fd, pid_t pid);
+    /* The same of one on another host, who speaks to its helper: what is returned is handed to the
+     * next two. t_ns: when it was said, by our clock. became_other: it runs another program by now than
+     * when it connected. */
+    void *(*far_client)(void *arg, struct node *n, struct far_client *c);
+    void (*far_said)(void *arg, void *client, const char *text, size_t len, int64_t t_ns);
+    void (*far_gone)(void *arg, void *client, bool became_other);
+    /* Processes of other hosts have been looked at, or have answered: see host_process.h. */
+    void (*far_seen)(void *arg);
     /* Counted in the node after its program had ended: {processes, ports, shm, cgroups}. */
     void (*leftovers)(void *arg, struct node *n, const struct json *found);
     /* The answer to node_sockets: [{local, remote, state}], as sockets.h says. */
@@ -150,6 +161,17 @@ const char *node_programs(const struct node *n, const char *bin);
  */
 const char *node_tmp_dir(const struct node *n);
 const char *node_events_path(const struct node *n);
+/* Which events make their sender wait on all hosts but this one, from now on and for nodes to come;
+ * as observer_arm. */
+void cluster_arm(struct cluster *c, uint32_t kinds, uint64_t next_step);
+pid_t far_client_pid(const struct far_client *c); /* its number here: host_process.h */
+bool far_client_is_probe(
+    const struct far_client *c);                /* its helper has seen that it runs rankprobe */
+int far_client_end(const struct far_client *c); /* readable when it ends, the caller's; -1 */
+void far_client_release(struct far_client *c);  /* it waits, and may go on */
+void far_client_forget(struct far_client *c);   /* what it says is not told any more */
+/* Has those processes of other hosts looked at that faults have been done to; far_seen follows. */
+void cluster_look_far(struct cluster *c, const pid_t *pids, size_t n);
 /* The page of its wall clock, as the node sees it; NULL: the plan moves no clock. */
 const char *node_clock_path(const struct node *n);
 /* What its programs were told of the time; -ENOENT: it has no such page. */

@@ -7,6 +7,8 @@
 #include "base/sys/file.h"
 #include "base/sys/netlink.h"
 #include "harness/carrier/hello.h"
+#include "harness/carrier/host_process.h"
+#include "harness/cluster/host_link.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -47,6 +49,8 @@ static void close_all(struct node *n) {
     n->again = false;
     file_close(&n->listener);
     process_close(&n->program);
+    if (n->link)
+        host_link_let_go(n->link);
 }
 
 struct node *node_free(struct node *n) {
@@ -60,6 +64,7 @@ struct node *node_free(struct node *n) {
     node_unlimit_all(n);
     n->cluster->isolation->forget(n);
     close_all(n);
+    n->link = host_link_free(n->link);
     node_clock_close(n);
     node_disk_free(n);
     free(n->disk);
@@ -87,6 +92,14 @@ static int say_send(struct node *n, struct buf *text, struct json_writer *w, con
     if (r)
         err_wrap(err, "%s: ", n->plan->name);
     return r;
+}
+
+struct json_writer node_say(struct buf *text, const char *op) {
+    return say(text, op);
+}
+
+int node_say_send(struct node *n, struct buf *text, struct json_writer *w, struct err *err) {
+    return say_send(n, text, w, NULL, 0, err);
 }
 
 static int say_hello(struct node *n, struct err *err) {
@@ -145,7 +158,9 @@ int node_run(struct node *n, const struct program *p, struct err *err) {
     json_put_strings(&w, "argv", p->argv);
     json_put_strings(&w, "env", p->env);
     json_put_string(&w, "cwd", p->cwd);
-    int r = say_send(n, &text, &w, &p->log, 1, err);
+    if (n->link)
+        host_link_log(n->link, p->log);
+    int r = say_send(n, &text, &w, &p->log, !n->link, err);
     n->asked = r == 0;
     return r;
 }
@@ -170,8 +185,10 @@ static int say_fault(struct node *n, const struct fault *f, const struct target 
     for (size_t i = 0; a && i < a->n; i++)
         json_put_string(&w, a->v[i].key, a->v[i].value);
     json_end_object(&w);
+    if (n->link)
+        host_link_put_target(n->link, t, &w);
     const int fds[] = {t->pidfd, t->keep};
-    return say_send(n, &text, &w, fds, t->pidfd < 0 ? 0 : t->keep ? 2 : 1, err);
+    return say_send(n, &text, &w, fds, t->pidfd < 0 || n->link ? 0 : t->keep ? 2 : 1, err);
 }
 
 int node_sockets(struct node *n, uint16_t port, int round, struct err *err) {
@@ -195,7 +212,10 @@ int node_recover(struct node *n, const struct fault *f, const struct target *t,
 /* ---- what comes from the node ---- */
 
 void node_failed(struct node *n, struct err *err) {
-    err_wrap(err, "%s: ", n->plan->name);
+    if (n->link)
+        err_wrap(err, "%s (%s): ", n->plan->name, n->plan->host->name);
+    else
+        err_wrap(err, "%s: ", n->plan->name);
     cluster_failed(n->cluster, err);
 }
 
@@ -228,7 +248,8 @@ static void on_client(void *arg, int fd, int what) {
 static void on_ready(struct node *n, struct message *m) {
     struct err err;
     n->listener = message_take_fd(m, 0);
-    n->on_listener = loop_fd(n->cluster->loop, n->listener, LOOP_READ, on_client, n);
+    if (n->listener >= 0) /* else its helper listens there */
+        n->on_listener = loop_fd(n->cluster->loop, n->listener, LOOP_READ, on_client, n);
     if (n->cluster->isolation->ready(n, m, &err) != 0)
         node_failed(n, &err);
 }
@@ -247,8 +268,10 @@ static void on_net(struct node *n, struct message *m) {
 static void on_started(struct node *n, struct message *m) {
     process_close(&n->program);
     n->asked = false;
-    n->program.pidfd = message_take_fd(m, 0);
-    n->program.pid = n->program.pidfd >= 0 ? process_pid_of(n->program.pidfd) : 0;
+    n->program.pidfd = n->link ? host_link_started(n->link, m->json) : message_take_fd(m, 0);
+    if (n->program.pidfd >= 0)
+        n->program.pid = n->link ? host_process_number(n->port, json_get_i64(m->json, "pid", 0))
+                                 : process_pid_of(n->program.pidfd);
     calls_watch(n, message_take_fd(m, 1));
     if (n->cluster->cb.program_started)
         n->cluster->cb.program_started(n->cluster->arg, n, n->program.pid, n->program.pidfd);
@@ -271,8 +294,11 @@ static void on_again(void *arg, int64_t now_ns) {
 
 static void on_exited(struct node *n, struct message *m) {
     bool again = n->again;
+    int status = (int)json_get_i64(m->json, "status", 0);
     n->again = false;
-    program_ended(n, (int)json_get_i64(m->json, "status", 0));
+    if (n->link)
+        host_link_exited(n->link, n->program.pid, status, m->json);
+    program_ended(n, status);
     if (!again || n->on_again)
         return;
     n->on_again = loop_timer(n->cluster->loop, on_again, n);
@@ -298,6 +324,8 @@ static void on_sockets(struct node *n, struct message *m) {
 }
 
 static void on_injected(struct node *n, struct message *m) {
+    if (n->link)
+        host_link_injected(n->link, m->json);
     if (n->cluster->cb.injected)
         n->cluster->cb.injected(n->cluster->arg, n, (uint64_t)json_get_i64(m->json, "token", 0),
                                 json_get_string(m->json, "error", NULL));
@@ -351,7 +379,7 @@ static void handle(void *arg, struct message *m) {
         i++;
     if (i < sizeof(ops) / sizeof(*ops) && (n->greeted || ops[i].fn == on_hello))
         ops[i].fn(n, m);
-    else
+    else if (!n->greeted || !n->link || !host_link_hear(n->link, op, m->json))
         refuse(n, op);
 }
 
@@ -370,6 +398,8 @@ static void on_silent(void *arg, const struct err *why) {
  * Linux 6.15 it is taken for killed. */
 static void program_taken_along(struct node *n) {
     int status;
+    if (n->link)
+        host_process_node_ended(n->port, clock_monotonic_ns());
     if (!n->program.pid)
         return;
     if (process_exit_info(n->program.pidfd, &status) != 0)
@@ -384,6 +414,7 @@ static void on_end(void *arg, int fd, int what) {
     char text[64];
     struct err err;
     carrier_read(n->control); /* what it still had to say */
+    const char *said = n->link ? host_link_last_words(n->link) : "";
     process_reap(&n->init, 0, &status);
     /* Before its pidfd is closed: who has a copy of it would keep it in the loop, under a number that
      * may be the next one's. */
@@ -399,8 +430,10 @@ static void on_end(void *arg, int fd, int what) {
     if (!c->going_down && disk_link_off(n, &err) != 0)
         node_failed(n, &err);
     if (!n->killed && !c->going_down) {
-        err_say(&err, -ECHILD, "its first process ended by itself: %s",
-                process_status_text(status, text, sizeof(text)));
+        err_say(&err, -ECHILD,
+                n->link ? "it was lost: %s%s%s%s" : "its first process ended by itself: %s%s%s%s",
+                process_status_text(status, text, sizeof(text)), *said ? ", \"" : "", said,
+                *said ? "\"" : "");
         node_failed(n, &err);
     }
     if (c->cb.node_down)
@@ -421,8 +454,9 @@ void node_kill(struct node *n) {
 static void on_late(void *arg, int64_t now_ns) {
     struct node *n = arg;
     struct err err;
-    err_say(&err, -ETIME, "not up after %d s: this host is out of breath",
-            (int)(start_wait_ns / 1000000000));
+    const char *said = n->link ? host_link_last_words(n->link) : "";
+    err_say(&err, -ETIME, "not up after %d s: %s%s", (int)(start_wait_ns / 1000000000),
+            n->link ? "the host does not answer; " : "this host is out of breath", said);
     node_failed(n, &err);
 }
 
@@ -599,6 +633,8 @@ static int op_signal_program(void *node, int signo, struct err *err) {
     const struct node *n = node;
     if (!n->program.pid)
         return err_say(err, -ESRCH, "nothing runs on %s", n->plan->name);
+    if (n->link)
+        return host_link_signal(n->link, n->program.pid, signo, err);
     int r = process_signal(&n->program, signo);
     return r ? err_set(err, r, "send a signal to the program of %s", n->plan->name) : 0;
 }

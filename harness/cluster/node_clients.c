@@ -7,6 +7,7 @@
 #include "base/sys/file.h"
 #include "base/sys/process.h"
 #include "harness/carrier/armed_page.h"
+#include "harness/cluster/seen_process.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -21,7 +22,7 @@
 #endif
 
 /* Of who goes on saying something while he is read. */
-enum { MESSAGES_A_DRAIN = 2000, WAITS_MAX = 4 << 20, STATUS_WAIT_MS = 200 };
+enum { MESSAGES_A_DRAIN = 2000, WAITS_MAX = 4 << 20, STATUS_WAIT_MS = 200, ABOVE_MAX = 8 };
 
 struct node_client {
     struct list link;
@@ -205,6 +206,24 @@ static void on_client(void *arg, int fd, int what) {
     read_one(arg);
 }
 
+/* Whoever it speaks for is one of them. */
+static void put_above(struct json_writer *w, pid_t pid) {
+    struct process_look p;
+    uint64_t start = 0;
+    json_array(w, "above");
+    for (int i = 0; i < ABOVE_MAX && process_look(pid, &p) == 0 && p.parent > 1; i++) {
+        pid = p.parent;
+        if (pid == getpid())
+            break;
+        start = 0;
+        process_start_ticks(pid, &start);
+        json_object(w, NULL);
+        put_process(w, pid, start);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
 static void begin_client(struct node_clients *c, int fd, pid_t pid) {
     struct node_client *k = mem_new(struct node_client);
     uint64_t start = 0;
@@ -220,6 +239,7 @@ static void begin_client(struct node_clients *c, int fd, pid_t pid) {
     json_put_i64(&w, "id", k->id);
     put_process(&w, pid, start);
     json_put_bool(&w, "probe", k->probe);
+    put_above(&w, pid);
     say_send(c, &text, &w);
     descriptors_send(fd, "P", 1, &c->page.fd, 1, MSG_DONTWAIT);
 }
@@ -258,6 +278,14 @@ void node_clients_release(struct node_clients *c, const struct json *order) {
         struct node_client *k = list_entry(it, struct node_client, link);
         if (k->id == id)
             go_on(k);
+    }
+}
+
+void node_clients_put_held(const struct node_clients *c, struct json_writer *w) {
+    list_each(it, &c->clients) {
+        const struct node_client *k = list_entry(it, struct node_client, link);
+        if (k->held)
+            seen_process_put(w, k->pid);
     }
 }
 

@@ -4,7 +4,8 @@
  * says so, or when it has been silent for too long. rankprobes become workers, and are watched to
  * their end.
  *
- *   helper   client {id, pid, start, probe}    a process has connected
+ *   helper   client {id, pid, start, probe, above:[{pid, start}..]}    a process has connected; above:
+ *                                              its parent, and whose child that is, up to the helper
  *   helper   record {id, text}                 it has said this; with `armed` in it, it waits
  *   helper   gone {id, image}                  its connection has ended; it runs "probe", "other" or,
  *                                              when it has ended, "unknown"
@@ -29,5 +30,8 @@ void node_clients_release(struct node_clients *c, const struct json *order);
 void node_clients_release_all(struct node_clients *c); /* and nothing is armed any more */
 /* The harness takes nothing more, or does again. */
 void node_clients_pause(struct node_clients *c, bool paused);
+/* The processes that wait, as what the kernel shows of them (seen_process.h) put into the array that is
+ * open. */
+void node_clients_put_held(const struct node_clients *c, struct json_writer *w);
 /* Tells of all that has been said and of workers that have ended by now. */
 void node_clients_drain(struct node_clients *c);

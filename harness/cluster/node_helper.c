@@ -12,6 +12,7 @@
 #include "faults/mechanism/call_watch.h"
 #include "faults/mechanism/clock_page.h"
 #include "faults/mechanism/tree.h"
+#include "faults/need.h"
 #include "harness/carrier/file_answer.h"
 #include "harness/carrier/hello.h"
 #include "harness/carrier/host_record.h"
@@ -22,6 +23,7 @@
 #include "harness/cluster/node_clients.h"
 #include "harness/cluster/node_faults.h"
 #include "harness/cluster/node_output.h"
+#include "harness/cluster/seen_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -341,6 +343,32 @@ static int take_output(struct helper *h, struct message *m, struct err *err) {
     return node_output_begin(&h->output, h->loop, on_output, h, err);
 }
 
+static bool is_said(const char *const *env, const char *entry) {
+    size_t name = strcspn(entry, "=") + 1;
+    for (; *env; env++)
+        if (strncmp(*env, entry, name) == 0)
+            return true;
+    return false;
+}
+
+/* On another host the program is a user's of that host: what is not said is as the helper has it. */
+static const char *const *environment_of(struct helper *h, struct message *m) {
+    const char *const *said = strings_of(&m->arena, json_get(m->json, "env"));
+    size_t n = 0, own = 0;
+    if (carrier_has_lane(h->carrier))
+        return said;
+    while (said[n])
+        n++;
+    while (environ[own])
+        own++;
+    const char **v = arena_array(&m->arena, const char *, n + own + 1);
+    memcpy(v, said, n * sizeof(*v));
+    for (size_t i = 0; i < own; i++)
+        if (!is_said(said, environ[i]))
+            v[n++] = environ[i];
+    return v;
+}
+
 static int start_program(struct helper *h, struct message *m, struct err *err) {
     const char *cwd = json_get_string(m->json, "cwd", "/");
     FILE_CLOSE int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -351,7 +379,7 @@ static int start_program(struct helper *h, struct message *m, struct err *err) {
         return err_set(err, -errno, "go to the directory %s", cwd);
     struct process_spawn s = {
         .argv = strings_of(&m->arena, json_get(m->json, "argv")),
-        .envp = strings_of(&m->arena, json_get(m->json, "env")),
+        .envp = environment_of(h, m),
         .dir = cwd,
         .fds = (int[]){in, out, out},
         .session = true,
@@ -486,16 +514,54 @@ static int take_target(struct message *m, struct err *err) {
     return r;
 }
 
+/* {key: [..]}: whom the message means, and who waits meanwhile. */
+static void put_seen(const struct helper *h, struct buf *out, const char *key,
+                     const struct json *m) {
+    struct json_writer w = {.out = out};
+    pid_t pid = (pid_t)json_get_i64(m, "pid", 0);
+    if (carrier_has_lane(h->carrier))
+        return;
+    json_object(&w, NULL);
+    json_array(&w, key);
+    if (pid > 0)
+        seen_process_put(&w, pid);
+    if (h->clients)
+        node_clients_put_held(h->clients, &w);
+    json_end_array(&w);
+    json_end_object(&w);
+}
+
+static void put_members(struct json_writer *w, struct message *m, const struct buf *object) {
+    const struct json *j = json_parse(&m->arena, buf_str(object), object->len, NULL);
+    json_each(it, j) json_put_tree(w, it->key, it);
+}
+
 static void on_fault(struct helper *h, struct message *m) {
     struct err err;
     int64_t token = json_get_i64(m->json, "token", 0);
     int r = take_target(m, &err);
+    BUF_FINI struct buf before = {0};
+    put_seen(h, &before, "before", m->json);
     host_record_note(&h->record, json_get_bool(m->json, "recover", false) ? "undo" : "fault",
                      json_get_string(m->json, "fault", ""), NULL);
     r = r ? r : node_faults_do(&h->faults, m, h->program.pidfd, &err);
     answer(h, "injected");
     json_put_i64(&h->w, "token", token);
     json_put_string(&h->w, "error", r ? err.msg : NULL);
+    if (!carrier_has_lane(h->carrier)) {
+        BUF_FINI struct buf seen = {0};
+        put_seen(h, &seen, "seen", m->json);
+        put_members(&h->w, m, &before);
+        put_members(&h->w, m, &seen);
+    }
+    answer_send(h, NULL, 0);
+}
+
+/* The harness asks again what it was told with `injected`. */
+static void on_look(struct helper *h, struct message *m) {
+    BUF_FINI struct buf seen = {0};
+    put_seen(h, &seen, "seen", m->json);
+    put_members(answer(h, "look"), m, &seen);
     answer_send(h, NULL, 0);
 }
 
@@ -519,7 +585,10 @@ static void on_sockets(struct helper *h, struct message *m) {
 static void say_hello(struct helper *h) {
     struct hello hello;
     hello_here(&hello);
-    hello.can |= (unsigned)carrier_has_lane(h->carrier) << HELLO_CAN_DESCRIPTORS;
+    bool here = carrier_has_lane(h->carrier);
+    hello.can |= (unsigned)here << HELLO_CAN_DESCRIPTORS;
+    if (!here && fault_needs_check(FAULT_NEEDS_TRACE, NULL) == 0)
+        hello.can |= 1u << HELLO_CAN_TRACE;
     hello_put(answer(h, "hello"), &hello);
     answer_send(h, NULL, 0);
 }
@@ -589,6 +658,7 @@ static const struct order {
               {"net", on_net, AFTER_SETUP},
               {"run", on_run, AFTER_SETUP},
               {"fault", on_fault, AFTER_SETUP},
+              {"look", on_look, AFTER_SETUP},
               {"signal", on_signal, AFTER_SETUP},
               {"arm", on_arm, AFTER_SETUP},
               {"release", on_release, AFTER_SETUP},

@@ -48,7 +48,11 @@
  *   ready    the helper keeps the listener of RANKQUAKE_EVENTS: node_clients.h
  *   run      helper  output {bytes}: what the program prints, in base64, as it comes
  *   started  {pid, start}: by these two a process of the host is known, start in clock ticks
+ *   run      what `env` does not name is as the helper has it
  *   fault    {pid, start}: of the target
+ *   injected {before, seen}: what the kernel showed of it before and after, and of who waits:
+ *            seen_process.h
+ *   harness  look {pid, start}        helper  look {seen}: the same, asked again
  *   harness  signal {token, pid, start, signo}    helper  signalled {token, error|null} */
 #pragma once
 

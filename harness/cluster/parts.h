@@ -18,7 +18,8 @@ enum node_state {
     NODE_ON,
 };
 
-struct cut; /* of nodes that are processes: cut.c */
+struct host_link; /* a node's way to its host: host_link.h */
+struct cut;       /* of nodes that are processes: cut.c */
 
 /* How nodes are made and kept apart: one const struct each, in namespaces.c and processes.c. What
  * may be NULL has nothing to do there. */
@@ -50,7 +51,7 @@ struct isolation_ops {
     int (*destroy_sockets)(struct node *n, struct err *err);
     int (*forget_connections)(struct node *n, unsigned planes, struct err *err); /* NULL: cannot */
 };
-extern const struct isolation_ops isolation_namespaces, isolation_processes;
+extern const struct isolation_ops isolation_namespaces, isolation_processes, isolation_hosts;
 
 /* What a node that is processes has in the scratch directory, behind its name. */
 #define PROCESSES_TMP    ".tmp"
@@ -86,6 +87,7 @@ struct node {
     char *cgroups[NODE_LIMITS_N]; /* that hold what runs on it to a limit; NULL: none does */
     int watch;                    /* of the calls of its program that wait for us; -1: none */
     struct loop_source *on_watch;
+    struct host_link *link;   /* NULL: the node is on this host */
     struct node_disk *faulty; /* node_disk.c: what faults do to its disks; NULL: none ever did */
 };
 
@@ -127,6 +129,10 @@ struct cluster {
     struct wire_link wire;
     struct disk_link disks;
     struct cut *cut;
+    int counts_asked; /* of nodes on hosts, not answered yet */
+    struct loop_source *on_count;
+    uint32_t armed_kinds; /* on other hosts */
+    uint64_t armed_step;
     struct wire_rules sorting; /* into planes, as the wire does it */
     struct list partitions;    /* that are in force */
     int64_t partitions_made;
@@ -164,6 +170,10 @@ struct texts visible_paths(const struct plan *p, const char *dir);
 struct texts visible_shown(const char *dir);
 /* The caller's directory and the run directory, which nodes write to wherever they lie. */
 struct texts visible_writable(const char *dir);
+
+/* A message to the helper: begun, and sent with what was put. */
+struct json_writer node_say(struct buf *text, const char *op);
+int node_say_send(struct node *n, struct buf *text, struct json_writer *w, struct err *err);
 
 struct node *node_new(struct cluster *c, const struct plan_node *plan, int port);
 struct node *node_free(struct node *n);

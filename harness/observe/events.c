@@ -11,6 +11,7 @@
 #include "base/sys/process.h"
 #include "base/sys/sent.h"
 #include "harness/carrier/armed_page.h"
+#include "harness/carrier/host_process.h"
 #include "harness/observe/given.h"
 #include "harness/observe/pidfds.h"
 #include "harness/observe/spawned.h"
@@ -48,9 +49,10 @@ struct event_client {
     bool telling; /* the listener is being told, and may keep it yet */
     int *kept;    /* the tags it is kept under: it goes on when none is left */
     size_t kept_n;
-    int64_t window_ns; /* when it began */
-    int messages;      /* in it */
-    struct loop_source *source;
+    int64_t window_ns;          /* when it began */
+    int messages;               /* in it */
+    struct loop_source *source; /* NULL: it is on another host */
+    struct far_speaker far;
 };
 
 struct observer {
@@ -66,6 +68,10 @@ struct observer {
     struct loop_source *again; /* the end of the window of somebody who sends too much */
     void (*on_end)(void *arg, pid_t pid);
     void *on_end_arg;
+    void (*on_arm)(void *arg, uint32_t kinds, uint64_t next_step);
+    void *on_arm_arg;
+    uint32_t armed_kinds;
+    uint64_t armed_step;
     struct given_key key;
     int given; /* so many have been read */
 };
@@ -88,6 +94,17 @@ void observer_note_sent(struct observer *o) {
 
 void observer_arm(struct observer *o, uint32_t kinds, uint64_t next_step) {
     armed_page_set(&o->page, kinds | o->asked, next_step);
+    o->armed_kinds = kinds | o->asked;
+    o->armed_step = next_step;
+    if (o->on_arm)
+        o->on_arm(o->on_arm_arg, o->armed_kinds, o->armed_step);
+}
+
+void observer_on_arm(struct observer *o, void (*fn)(void *arg, uint32_t kinds, uint64_t next_step),
+                     void *arg) {
+    o->on_arm = fn;
+    o->on_arm_arg = arg;
+    fn(arg, o->armed_kinds, o->armed_step);
 }
 
 /* ---- who is speaking ---- */
@@ -106,6 +123,8 @@ static enum image image_of(const struct observer *o, pid_t pid) {
 
 static pid_t parent_of(pid_t pid) {
     struct process_look p;
+    if (host_process_is(pid))
+        return host_process_parent(pid);
     return process_look(pid, &p) == 0 ? p.parent : 0;
 }
 
@@ -140,8 +159,8 @@ static int peer_pidfd(int fd, pid_t pid) {
 
 /* ---- messages ---- */
 
-static const char *const own_fields[] = {"v",      "seq",  "lost", "kind", "armed", "t",
-                                         "source", "node", "pid",  "from", "sent",  NULL};
+static const char *const own_fields[] = {"v",    "seq", "lost", "kind", "armed",    "t", "source",
+                                         "node", "pid", "from", "sent", "there_ns", NULL};
 
 static bool is_own(const char *key) {
     for (const char *const *p = own_fields; *p; p++)
@@ -178,7 +197,11 @@ static void release(struct event_client *c) {
     char byte = 'G';
     c->held = false;
     c->kept_n = 0;
-    (void)!send(c->fd, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* gone: its end of file follows */
+    if (c->far.release)
+        c->far.release(c->far.arg);
+    else
+        (void)!send(c->fd, &byte, 1,
+                    MSG_NOSIGNAL | MSG_DONTWAIT); /* gone: its end of file follows */
 }
 
 static void note_start(struct event_client *c) {
@@ -270,7 +293,9 @@ static void on_message(struct event_client *c, const char *text, size_t len, int
     pid_t below = source == SOURCE_PROBE ? below_of(c->owner, c->pid) : 0;
     if (below)
         json_put_i64(w, "below", below);
-    if (c->owner->sent)
+    if (c->fd < 0)
+        json_put_i64(w, "there_ns", sent);
+    else if (c->owner->sent)
         json_put_i64(w, "sent", sent);
     if (kind == RANKQUAKE_OTHER || pretends)
         json_put_string(w, "said", m ? name : "not JSON");
@@ -282,6 +307,8 @@ static void on_message(struct event_client *c, const char *text, size_t len, int
 }
 
 static void client_free(struct event_client *c) {
+    if (c->far.forgotten)
+        c->far.forgotten(c->far.arg);
     list_remove(&c->link);
     loop_source_free(c->source);
     file_close(&c->fd);
@@ -290,9 +317,9 @@ static void client_free(struct event_client *c) {
     free(c);
 }
 
-static void on_end(struct event_client *c) {
+static void client_ended(struct event_client *c, bool became_other) {
     struct observer *o = c->owner;
-    if (c->started && !c->exec_failed && image_of(o, c->pid) == IMAGE_OTHER) {
+    if (c->started && !c->exec_failed && became_other) {
         struct json_writer *w =
             recorder_begin(o->rec, clock_monotonic_ns(), SOURCE_PROBE, "worker-exec");
         json_put_string(w, "node", c->node);
@@ -305,6 +332,8 @@ static void on_end(struct event_client *c) {
 /* Reads one message. Returns false when there is none now; ends the client at end of file. */
 static bool read_one(struct event_client *c) {
     char text[RANKQUAKE_MESSAGE_MAX + 1], control[SENT_ROOM];
+    if (c->fd < 0) /* its helper tells */
+        return false;
     struct iovec v = {text, sizeof(text)};
     struct msghdr m = {.msg_iov = &v,
                        .msg_iovlen = 1,
@@ -314,7 +343,7 @@ static bool read_one(struct event_client *c) {
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     if (n <= 0) {
-        on_end(c);
+        client_ended(c, image_of(c->owner, c->pid) == IMAGE_OTHER);
         return false;
     }
     on_message(c, text, (size_t)n, c->owner->sent ? sent_ns(&m) : 0);
@@ -337,8 +366,11 @@ static bool may_send(struct event_client *c) {
 
 static void on_again(void *arg, int64_t now) {
     struct observer *o = arg;
-    list_each(it, &o->clients)
-        loop_fd_set(list_entry(it, struct event_client, link)->source, LOOP_READ);
+    list_each(it, &o->clients) {
+        struct event_client *c = list_entry(it, struct event_client, link);
+        if (c->source)
+            loop_fd_set(c->source, LOOP_READ);
+    }
 }
 
 static void on_readable(void *arg, int fd, int what) {
@@ -477,6 +509,27 @@ void observer_connect(struct observer *o, const char *node, int fd, pid_t pid) {
     list_append(&o->clients, &c->link);
     look_at_given(c);
     descriptors_send(fd, "P", 1, &o->page.fd, 1, MSG_DONTWAIT);
+}
+
+struct event_client *observer_join(struct observer *o, const struct far_speaker *s) {
+    struct event_client *c = mem_new(struct event_client);
+    *c = (struct event_client){
+        .owner = o, .node = s->node, .fd = -1, .pid = s->pid, .pidfd = -1, .far = *s};
+    c->since_ns = clock_monotonic_ns();
+    c->probe = s->probe;
+    c->worker = c->probe ? c->pid : worker_of(o, c->pid);
+    c->pidfd = s->end;
+    list_append(&o->clients, &c->link);
+    return c;
+}
+
+void observer_hear(struct event_client *c, const char *text, size_t len, int64_t t_ns) {
+    on_message(c, text, len, t_ns);
+}
+
+void observer_leave(struct event_client *c, bool became_other) {
+    c->far.forgotten = NULL; /* who says so knows */
+    client_ended(c, became_other);
 }
 
 int observer_worker_pidfd(const struct observer *o, pid_t pid) {

@@ -45,6 +45,26 @@ struct observer *observer_free(struct observer *o); /* NULL is allowed; returns 
  */
 void observer_connect(struct observer *o, const char *node, int fd, pid_t pid);
 
+/* A process on another host that speaks to its helper, which tells us. */
+struct far_speaker {
+    const char *node; /* must outlive the observer */
+    pid_t pid;        /* its number here: host_process.h */
+    bool probe;       /* its helper has seen that it runs rankprobe */
+    int end;          /* readable when it ends; the observer's now; -1: nobody watches it */
+    void (*release)(void *arg);   /* it waits, and may go on */
+    void (*forgotten)(void *arg); /* nothing is said to it any more */
+    void *arg;
+};
+struct event_client *observer_join(struct observer *o, const struct far_speaker *s);
+/* It has said this; t_ns: when, by our clock. Records are stamped when they are written, and have that
+ * moment besides, as `there_ns`. */
+void observer_hear(struct event_client *c, const char *text, size_t len, int64_t t_ns);
+/* Its connection has ended, and it runs something else than rankprobe by now, or not. */
+void observer_leave(struct event_client *c, bool became_other);
+/* fn is told what observer_arm is, from now on and at once: for those whose page is not ours. */
+void observer_on_arm(struct observer *o, void (*fn)(void *arg, uint32_t kinds, uint64_t next_step),
+                     void *arg);
+
 /* Records what the program of a node will be given, before it is started (given.h): `parent` starts
  * it. */
 void observer_record_planned(struct observer *o, const char *node, pid_t parent,

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/sys/clock.h"
 #include "base/sys/process.h"
+#include "harness/carrier/host_process.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -81,6 +82,8 @@ static void record_exit(struct watched *w, const int *status) {
         json_put_i64(out, "signal", WTERMSIG(*status));
     else
         json_put_i64(out, "code", WEXITSTATUS(*status));
+    if (host_process_is(w->pid))
+        json_put_i64(out, "there_ns", host_process_end_ns(w->pid));
     forget(w);
     recorder_end(rec, NULL);
 }
@@ -205,6 +208,8 @@ static int info_once_reaped(const struct watched *w, int *ret_status) {
 
 static bool ask_status(const struct watched *w, int *ret_status) {
     const struct pidfds *p = w->owner;
+    if (host_process_is(w->pid))
+        return host_process_status(w->pid, ret_status) == 0;
     int r = p->sources->zombie(w->pid, ret_status);
     if (r && p->info_works)
         r = r == -ESRCH ? info_once_reaped(w, ret_status) : p->sources->info(w->pidfd, ret_status);
@@ -221,7 +226,7 @@ static void note_end(struct watched *w) {
     p->ended(p->arg, w->pid);
     list_remove(&w->link);
     list_append(&p->all, &w->link);
-    if (known || p->events < 0) {
+    if (known || p->events < 0 || host_process_is(w->pid)) {
         record_exit(w, known ? &status : NULL);
         return;
     }

@@ -131,8 +131,8 @@ static void give(struct plan *p, struct plan_node *n, size_t first, size_t count
 void devices_deal(struct plan *p) {
     const struct cluster_spec *c = &p->scenario->cluster;
     size_t nodes = (size_t)c->nodes, first = 0;
-    if (c->has_gpus && c->gpus_per_node == 0)
-        return;
+    if ((c->has_gpus && c->gpus_per_node == 0) || c->provider)
+        return; /* other hosts have their own, and the job is told of them there */
     find_devices(p);
     if (!p->devices_n || (c->has_gpus && (size_t)c->gpus_per_node > p->devices_n))
         return; /* plan_check_host says so when they were asked for */

@@ -11,6 +11,20 @@ void topology_make(struct plan *p);
  */
 void topology_move(struct plan *p, const char *prefix);
 
+/* The same with the address that each of its hosts has; agents meet at the first's. */
+void topology_move_to_hosts(struct plan *p);
+
+/* "dark (node-poweroff) in line 7, column 20"; one that was drawn or included is in no line. */
+enum { ENTRY_TEXT_MAX = 200 };
+const char *entry_text(const struct timeline_entry *a, const char *word, struct place p,
+                       char ret[ENTRY_TEXT_MAX]);
+
+/* Asks the hosts of cluster.hosts and gives each node one. Returns 0, or -ENOTSUP with a sentence
+ * that names the host: it cannot be used, or a fault of the timeline cannot there. */
+int hosts_settle(struct plan *p, struct err *err);
+void hosts_put(const struct plan *p,
+               struct buf *out); /* for people: which they are, and their clocks */
+
 /* Which devices this host has, and which node gets which; asks the driver. */
 void devices_deal(struct plan *p);
 

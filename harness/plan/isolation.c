@@ -9,11 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ENTRY_TEXT_MAX = 200 };
-
-/* "dark (node-poweroff) in line 7, column 20"; one that was drawn or included is in no line. */
-static const char *entry_text(const struct timeline_entry *a, const char *word, struct place p,
-                              char ret[ENTRY_TEXT_MAX]) {
+const char *entry_text(const struct timeline_entry *a, const char *word, struct place p,
+                       char ret[ENTRY_TEXT_MAX]) {
     int n = snprintf(ret, ENTRY_TEXT_MAX, "%.90s (%s)", a->id, word);
     if (p.line > 0 && !p.file)
         snprintf(ret + n, ENTRY_TEXT_MAX - (size_t)n, " in line %d, column %d", p.line, p.column);
@@ -119,8 +116,11 @@ static const char *reason_of(const struct err *err) {
 
 int plan_settle(struct plan *p, struct err *err) {
     struct err why;
-    if (p->isolation == ISOLATION_NAMESPACES || p->addresses >= 0)
+    if (p->isolation == ISOLATION_NAMESPACES || p->isolation == ISOLATION_HOSTS ||
+        p->addresses >= 0)
         return 0;
+    if (p->scenario->cluster.provider)
+        return hosts_settle(p, err);
     enum isolation wanted = p->scenario->cluster.isolation;
     if (check_calls(p, &why) != 0) {
         if (err)

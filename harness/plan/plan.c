@@ -35,6 +35,7 @@ struct plan *plan_free(struct plan *p) {
     if (p) {
         struct arena a = p->arena;
         file_close(&p->addresses);
+        examined_hosts_fini(p->hosts, p->hosts_n);
         arena_fini(&a);
         free(p);
     }

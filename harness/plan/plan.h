@@ -4,6 +4,7 @@
 #pragma once
 
 #include "faults/fault.h"
+#include "harness/provider/examined_host.h"
 #include "harness/scenario/scenario.h"
 
 /* Where the store is met, whichever it is; etcd's members speak with each other at the next one. */
@@ -42,6 +43,7 @@ struct plan_node {
     int index;          /* n2: 2; store: -1 */
     const struct plan_device *const *devices; /* of plan->devices; two nodes may share one */
     size_t devices_n;
+    const struct examined_host *host; /* on which it runs, settled; NULL: on this machine */
 };
 
 struct planned_entry {
@@ -83,13 +85,17 @@ struct plan {
     const char *const *launcher_quirks; /* options that this version cannot do without, or NULL */
     const char *launcher_note;          /* what people must know of it, a sentence; NULL: nothing */
     struct python python;               /* path NULL: not looked for */
+    const struct provider *provider;    /* how hosts are reached; NULL: nodes are on this machine */
+    struct examined_host *hosts;        /* as in cluster.hosts, once asked */
+    size_t hosts_n;                     /* that were asked */
+    struct provider_wish wish;          /* with which they are reached */
     struct plan_device *devices;        /* those of this host that the caller may use */
     size_t devices_n;
     const char *driver;                  /* of the devices, NULL: none was asked */
     const char *no_devices;              /* why there are none, or one is missing; NULL */
     const struct plan_command *commands; /* filled by plan_find_commands; those on the host first */
     size_t commands_n;
-    enum isolation isolation;  /* auto: not settled yet, see plan_settle */
+    enum isolation isolation;  /* auto: not settled yet, see plan_settle; hosts: with a provider */
     const char *isolation_why; /* processes that nobody asked for: why; else NULL */
     int addresses;             /* holds the range of addresses of this run; -1: none is held */
     struct arena arena;

@@ -193,6 +193,11 @@ static void put_processes(const struct plan *p, struct buf *out) {
 }
 
 static void put_objects(const struct plan *p, struct buf *out) {
+    if (p->isolation == ISOLATION_HOSTS) {
+        buf_puts(out, "\nhosts\n");
+        hosts_put(p, out);
+        return;
+    }
     if (p->isolation == ISOLATION_PROCESSES) {
         put_processes(p, out);
         return;
@@ -286,6 +291,8 @@ static void put_commands(const struct plan *p, struct buf *out) {
             buf_printf(out, "  in %s%s\n", c->nodes,
                        p->isolation == ISOLATION_PROCESSES
                            ? ", which are processes of this host with your rights"
+                       : p->isolation == ISOLATION_HOSTS
+                           ? ", on their hosts, with the rights that you have there"
                            : "");
         if (c->nodes)
             put_command(c, out);

@@ -106,3 +106,12 @@ void topology_move(struct plan *p, const char *prefix) {
     }
     p->endpoint = endpoint_of(p, &p->arena);
 }
+
+void topology_move_to_hosts(struct plan *p) {
+    for (size_t i = 0; i < p->nodes_n; i++) {
+        struct plan_node *n = &p->nodes[i];
+        str_copy(n->addr, sizeof(n->addr), n->host->address);
+        n->by_address = true;
+    }
+    p->endpoint = endpoint_of(p, &p->arena);
+}

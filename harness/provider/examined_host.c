@@ -222,6 +222,8 @@ static void on_clock(struct inquired_host *a, const struct json *m) {
 
 static void on_inventory(struct inquired_host *a, const struct json *m) {
     struct json_writer w = {.out = &a->host->facts};
+    str_copy(a->host->address, sizeof(a->host->address), json_get_string(m, "address", ""));
+    a->host->network = (uint64_t)json_get_i64(m, "network", 0);
     json_object(&w, NULL);
     json_each(it, m) if (!str_eq(it->key, "op") && !str_eq(it->key, "t"))
         json_put_tree(&w, it->key, it);
@@ -352,10 +354,10 @@ static int name_helper(struct host_inquiry *x, struct err *err) {
     return 0;
 }
 
-int examined_hosts_ask(const struct provider *p, const char *ssh, const char *helper,
-                       unsigned samples, struct examined_host *v, size_t n, struct err *err) {
-    struct host_inquiry x = {
-        .provider = p, .wish = {.ssh = ssh}, .helper = helper, .samples = samples};
+int examined_hosts_ask(const struct provider *p, struct provider_wish *w, const char *helper,
+                       unsigned samples, struct examined_host *v, size_t n, struct arena *a,
+                       struct err *err) {
+    struct host_inquiry x = {.provider = p, .wish = *w, .helper = helper, .samples = samples};
     struct inquired_host *all = mem_array(struct inquired_host, n);
     x.loop = loop_new(err);
     int r = x.loop ? name_helper(&x, err) : -ENOMEM;
@@ -368,6 +370,8 @@ int examined_hosts_ask(const struct provider *p, const char *ssh, const char *he
         r = loop_run(x.loop, err);
     for (size_t i = 0; i < n && r == 0; i++)
         buf_fini(&all[i].said);
+    if (r == 0 && x.wish.helper)
+        w->helper = arena_strdup(a, x.wish.helper);
     loop_free(x.loop);
     arena_fini(&x.arena);
     free(all);

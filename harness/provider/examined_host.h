@@ -18,11 +18,15 @@ struct examined_host {
     bool copied;
     int64_t up_ns; /* from the start of the command to the helper's hello */
     struct clock_bound clock;
+    char address[46]; /* at which others reach it, as it sees it itself; "" when it has none */
+    uint64_t network; /* its network namespace: with boot_id the same for who shares addresses */
     struct buf facts; /* JSON, an object: host_facts.h; ended by examined_hosts_fini */
 };
 
-/* v: n hosts with a name. samples: of the clock of each. helper: our rankquake-node, to be copied.
- * Returns 0, or a -errno when nothing could be asked at all. */
-int examined_hosts_ask(const struct provider *p, const char *ssh, const char *helper,
-                       unsigned samples, struct examined_host *v, size_t n, struct err *err);
+/* v: n hosts with a name. samples: of the clock of each. helper: our rankquake-node, to be copied;
+ * w->helper becomes the name of that copy, in a, for who reaches the hosts again. Returns 0, or a
+ * -errno when nothing could be asked at all. */
+int examined_hosts_ask(const struct provider *p, struct provider_wish *w, const char *helper,
+                       unsigned samples, struct examined_host *v, size_t n, struct arena *a,
+                       struct err *err);
 void examined_hosts_fini(struct examined_host *v, size_t n);

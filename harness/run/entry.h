@@ -56,6 +56,7 @@ struct run_entry {
     size_t looks_open;
     bool overdue;            /* it is to be undone once that has been read */
     struct inquiry *inquiry; /* while it is asking */
+    bool looking;            /* what it has struck on other hosts is being looked at */
     bool felt;               /* evidence of the newest firing is in */
     int undone;              /* how often it was undone */
     bool undoing;            /* it is, and not all have said so */
@@ -111,6 +112,7 @@ void entry_let_go(struct run_entry *a);                      /* of what it holds
 /* evidence.c */
 void evidence_begin(struct run_entry *a); /* it is about to be brought in force */
 void evidence_look(struct run_entry *a);  /* records that it was felt, when that can be seen now */
+void evidence_seen_far(struct run_entry *a); /* what was asked of other hosts has come */
 void evidence_in_force(struct run_entry *a); /* the same, once the fault is in force */
 void evidence_end(struct run_entry *a);      /* it is about to be undone */
 void evidence_close(struct run_entry *a);    /* records why nothing was seen, when nothing was */

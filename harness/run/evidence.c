@@ -1,4 +1,5 @@
 /* Whether a fault was felt: all of its kinds of evidence have been seen of all of its targets. */
+#include "harness/carrier/host_process.h"
 #include "harness/run/evidence/evidence.h"
 
 #include "harness/run/counting.h"
@@ -38,7 +39,7 @@ static void record_felt(struct run_entry *a) {
     while (!has(a, kind))
         kind++;
     const struct evidence *e = evidences[kind];
-    bool sockets = e->by_wire && a->owner->engine->plan->isolation == ISOLATION_PROCESSES;
+    bool sockets = e->by_wire && a->owner->engine->plan->isolation != ISOLATION_NAMESPACES;
     enum source source = e->reads_after || e->by_disk ? SOURCE_DISK
                          : e->by_wire && !sockets     ? SOURCE_WIRE
                          : e->by_probe                ? SOURCE_PROBE
@@ -94,12 +95,36 @@ static bool is_asked_for(const struct run_entry *a) {
     return a->plan->fault && a->fired && a->in_force >= a->fired && !a->felt;
 }
 
-void evidence_look(struct run_entry *a) {
+static bool look(struct run_entry *a) {
     const struct bound *whom;
     if (!is_asked_for(a) || missing(a, &whom) >= 0)
-        return;
+        return false;
     a->felt = true;
     record_felt(a);
+    return true;
+}
+
+/* Processes of other hosts are looked at there, as often as there is an occasion. */
+static void ask_hosts(struct run_entry *a) {
+    pid_t pids[TARGETS_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < a->bound_n && n < TARGETS_MAX; i++)
+        if (host_process_is(a->bound[i].target.pid))
+            pids[n++] = a->bound[i].target.pid;
+    if (!n || a->looking)
+        return;
+    a->looking = true;
+    cluster_look_far(a->owner->engine->cluster, pids, n);
+}
+
+void evidence_look(struct run_entry *a) {
+    if (!look(a) && is_asked_for(a) && has_any(a, is_unannounced))
+        ask_hosts(a);
+}
+
+void evidence_seen_far(struct run_entry *a) {
+    a->looking = false;
+    look(a);
 }
 
 void evidence_close(struct run_entry *a) {

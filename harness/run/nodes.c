@@ -52,6 +52,7 @@ static int run_program(struct engine *e, struct node *n, struct err *err) {
                             .events = node_events_path(n),
                             .token = token_entry(e),
                             .told_node = e->plan->disks,
+                            .far = p->host,
                             .wait_ns = e->plan->scenario->limits.total_ns,
                             .seed =
                                 arena_printf(&e->arena, "%llu", (unsigned long long)e->plan->seed)};
@@ -174,6 +175,42 @@ static void on_client(void *arg, struct node *n, int fd, pid_t pid) {
     observer_connect(e->observer, node_plan(n)->name, fd, pid);
 }
 
+static void release_far(void *arg) {
+    far_client_release(arg);
+}
+
+static void forget_far(void *arg) {
+    far_client_forget(arg);
+}
+
+static void *on_far_client(void *arg, struct node *n, struct far_client *c) {
+    struct engine *e = arg;
+    return observer_join(e->observer, &(struct far_speaker){.node = node_plan(n)->name,
+                                                            .pid = far_client_pid(c),
+                                                            .probe = far_client_is_probe(c),
+                                                            .end = far_client_end(c),
+                                                            .release = release_far,
+                                                            .forgotten = forget_far,
+                                                            .arg = c});
+}
+
+static void on_far_said(void *arg, void *client, const char *text, size_t len, int64_t t_ns) {
+    observer_hear(client, text, len, t_ns);
+}
+
+static void on_far_gone(void *arg, void *client, bool became_other) {
+    observer_leave(client, became_other);
+}
+
+static void on_far_seen(void *arg) {
+    timeline_seen_far(arg);
+}
+
+static void on_arm(void *arg, uint32_t kinds, uint64_t next_step) {
+    struct engine *e = arg;
+    cluster_arm(e->cluster, kinds, next_step);
+}
+
 static void on_leftovers(void *arg, struct node *n, const struct json *found) {
     struct engine *e = arg;
     struct json_writer *w = engine_record(e, SOURCE_KERNEL, "leftovers");
@@ -249,6 +286,10 @@ static const struct cluster_callbacks callbacks = {
     .program_due = on_program_due,
     .program_failed = on_program_failed,
     .client = on_client,
+    .far_client = on_far_client,
+    .far_said = on_far_said,
+    .far_gone = on_far_gone,
+    .far_seen = on_far_seen,
     .leftovers = on_leftovers,
     .sockets = on_sockets,
     .injected = on_injected,
@@ -273,6 +314,7 @@ static int open_nodes(struct engine *e, struct err *err) {
     e->observer = observer_new(e->loop, &e->rec, probe, err);
     if (!e->observer)
         return err->code;
+    observer_on_arm(e->observer, on_arm, e);
     const struct expect *x = &e->plan->scenario->expect;
     observer_ask(e->observer, x->weights != WEIGHTS_ANY, x->epochs != EPOCHS_ANY);
     if (e->plan->disks)

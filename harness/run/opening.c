@@ -19,10 +19,9 @@ static void begin(struct engine *e) {
     json_put_string(w, "launcher", e->plan->scenario->job.launcher);
     json_put_bool(w, "control", !s->control);
     json_put_string(w, "kernel", host.release);
-    json_put_string(
-        w, "isolation",
-        isolation_names[e->plan->isolation == ISOLATION_PROCESSES ? ISOLATION_PROCESSES
-                                                                  : ISOLATION_NAMESPACES]);
+    json_put_string(w, "isolation",
+                    isolation_names[e->plan->isolation != ISOLATION_AUTO ? e->plan->isolation
+                                                                         : ISOLATION_NAMESPACES]);
     json_put_string(w, "exits", observer_way(e->observer));
     json_array(w, "set");
     for (const char *const *set = s->sets; set && *set; set++)

@@ -99,7 +99,7 @@ static const char *const *ask_argv(const struct probes_asked *a, struct arena *m
 static struct question *start(struct probes_asked *a, struct err *err) {
     struct engine *e = a->owner->engine;
     struct target first = {.pidfd = -1};
-    bool apart = e->plan->isolation != ISOLATION_PROCESSES;
+    bool apart = e->plan->isolation == ISOLATION_NAMESPACES;
     if (a->node && !node_is_on(a->node)) {
         err_say(err, -ESRCH, "%s is off", node_plan(a->node)->name);
         return NULL;

@@ -43,7 +43,20 @@ const char *const *placeholders_fill_all(struct arena *a, const char *const *arg
 
 /* What a launcher sets for its workers must not leak in from a launcher that started the harness.
  */
-static bool is_passed_on(const char *entry) {
+static bool begins_with_any(const char *entry, const char *const *names) {
+    for (; *names; names++)
+        if (str_starts(entry, *names))
+            return true;
+    return false;
+}
+
+/* What is the caller's own on this host: on another its user has that of the helper there. */
+static const char *const personal[] = {"HOME=",     "USER=", "LOGNAME=", "SHELL=",      "MAIL=",
+                                       "PWD=",      "TERM=", "DISPLAY=", "SSH_",        "XDG_",
+                                       "DBUS_",     "TMP",   "TEMP",     "KRB5CCNAME=", "SLURM_",
+                                       "HOSTNAME=", NULL};
+
+static bool is_passed_on(const char *entry, bool far) {
     static const char *const dropped[] = {"RANK=",
                                           "LOCAL_RANK=",
                                           "WORLD_SIZE=",
@@ -67,10 +80,7 @@ static bool is_passed_on(const char *entry) {
                                           "TP_SOCKET_IFNAME=",
                                           "PATH=",
                                           NULL};
-    for (const char *const *d = dropped; *d; d++)
-        if (str_starts(entry, *d))
-            return false;
-    return true;
+    return !begins_with_any(entry, dropped) && !(far && begins_with_any(entry, personal));
 }
 
 /* Of two of one name the C library finds the first, and a shell the last: there is one. */
@@ -92,7 +102,7 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
     const char **env = arena_array(a, const char *, inherited + job->env_n + more_n + 9);
     bool own_tmp = p->tmp && !str_eq(p->tmp, "/tmp");
     for (char **e = environ; *e; e++)
-        if (is_passed_on(*e) &&
+        if (is_passed_on(*e, p->far) &&
             !(own_tmp && (str_starts(*e, "TMPDIR=") || str_starts(*e, "XDG_RUNTIME_DIR="))))
             put(env, &n, *e);
     put(env, &n, arena_printf(a, "PATH=%s:%s", bin, placeholders_fill(a, plan_path(job), p)));

@@ -10,6 +10,7 @@ struct places { /* what the placeholders stand for on one node */
     const char *tmp;    /* NULL: /tmp */
     const char *events; /* RANKQUAKE_EVENTS; NULL: as in namespaces */
     const char *token;  /* NAME=value, for who asks the run's own store; NULL: none */
+    bool far;           /* it is on another host, where the caller is somebody else */
     bool told_node;     /* RANKQUAKE_NODE says which it is: to who records its disks */
     int64_t wait_ns;    /* RANKQUAKE_WAIT: how long a worker waits for a harness that is stopped */
 };

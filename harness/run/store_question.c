@@ -10,7 +10,7 @@ struct question *store_question_ask(struct engine *e, struct node *n, const char
                                     question_fn *fn, void *arg, struct err *err) {
     ARENA_FINI struct arena arena = {0};
     struct target first = {.pidfd = -1};
-    if (e->plan->isolation != ISOLATION_PROCESSES)
+    if (e->plan->isolation == ISOLATION_NAMESPACES)
         node_target(n, &first);
     struct question_place to = {first.pidfd, CLONE_NEWNET, "/", false};
     FILE_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -556,6 +556,13 @@ void timeline_heal_the_last(struct engine *e) {
             entry_recover(&t->entries[i]);
 }
 
+void timeline_seen_far(struct engine *e) {
+    struct timeline *t = own(e, timeline);
+    for (size_t i = 0; i < t->n; i++)
+        if (t->entries[i].looking)
+            evidence_seen_far(&t->entries[i]);
+}
+
 void timeline_heal_all(struct engine *e) {
     struct timeline *t = own(e, timeline);
     for (size_t i = 0; i < t->n; i++)

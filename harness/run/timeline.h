@@ -11,6 +11,8 @@ bool timeline_called(struct engine *e, struct node *n, const struct watched_call
 bool timeline_asked(struct engine *e, const struct store_request *r);
 /* As cluster_callbacks.injected. */
 void timeline_answer(struct engine *e, struct node *n, uint64_t token, const char *error);
+/* As cluster_callbacks.far_seen. */
+void timeline_seen_far(struct engine *e);
 /* Undoes all that lasts: nodes or wire have begun to do so by themselves. */
 void timeline_heal_all(struct engine *e);
 /* One more entry, which outlives the run; stops: when it comes true the run stands still (hand.h). */

@@ -3,7 +3,7 @@
 #include "harness/run/entry.h"
 
 #include "base/sys/system_calls.h"
-#include "harness/run/evidence/proc.h"
+#include "harness/run/evidence/seen.h"
 
 /* NULL: none that has a name here. */
 static const char *name_of(long call) {
@@ -32,7 +32,7 @@ static void record(struct run_entry *a, const char *node, pid_t pid, pid_t by,
  * by that. */
 static void on_sender(void *arg, const char *node, pid_t pid, pid_t speaker) {
     struct proc_thread t;
-    if (proc_waits_for_byte(speaker, &t) || proc_thread(speaker, speaker, &t))
+    if (seen_waiting(speaker, &t))
         record(arg, node, pid, speaker, &t);
 }
 

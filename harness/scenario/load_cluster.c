@@ -20,10 +20,17 @@ static void read_store(struct reader *r, const struct key *k, const struct yaml 
         c->store = kinds[i];
 }
 
-const char *const isolation_names[] = {"auto", "namespaces", "processes", NULL};
+const char *const isolation_names[] = {"auto", "namespaces", "processes", "hosts", NULL};
+static const char *const isolations_asked[] = {"auto", "namespaces", "processes", NULL};
+const char *const provider_names[] = {"none", "exec", "ssh", NULL};
 const char *const disk_spec_names[] = {"kept", "losing", "served", NULL};
 
 const char *const scheduler_names[] = {"none", "slurm", NULL};
+
+static void read_hosts(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct cluster_spec *c = out;
+    reader_words(r, k, n, &c->hosts, &c->hosts_n);
+}
 
 /* One node of the rack'th rack, from 1. */
 static void put_in_rack(struct reader *r, const struct yaml *n, int rack, int *rack_of, int nodes) {
@@ -113,7 +120,7 @@ const struct section section_cluster = {
          "which works where namespaces are refused; faults on processes work as ever, a network is "
          "cut at the job's own sockets. auto: namespaces where the host allows them, else "
          "processes.",
-         "isolation: processes", reader_enum, AT(isolation), .choices = isolation_names,
+         "isolation: processes", reader_enum, AT(isolation), .choices = isolations_asked,
          .form = "auto | namespaces | processes"},
         {"disk", "kept, losing or served", "kept",
          "What {disk} and {shared} hold after a node went off, by whatever fault. kept: all that "
@@ -133,6 +140,22 @@ const struct section section_cluster = {
          "root and namespaces; elsewhere the scenario is skipped.",
          "scheduler: slurm", reader_enum, AT(scheduler), PLACE(scheduler_place),
          .choices = scheduler_names, .form = "none | slurm"},
+        {"provider", "none, exec or ssh", "none",
+         "How the hosts are reached on which the nodes are to run. none: they are on this machine. "
+         "ssh: hosts by ssh, which copies its helper there. exec: a command each whose standard "
+         "streams are a rankquake-node's, such as podman exec -i c1 rankquake-node. The directory "
+         "of "
+         "runs, RankQuake's programs and the job lie at the same paths on all hosts.",
+         "provider: ssh", reader_enum, AT(provider), PLACE(provider_place),
+         .choices = provider_names, .form = "none | exec | ssh"},
+        {"hosts", "a list of hosts", NULL,
+         "On which the nodes run, n0 on the first: names that ssh knows, or commands. A store of "
+         "its "
+         "own runs beside n0.",
+         "hosts: [node7, node8]", read_hosts, PLACE(hosts_place), .form = "[<text>]"},
+        {"ssh", "words", "(ssh -o BatchMode=yes -o ConnectTimeout=10)",
+         "What is put before a host that ssh reaches.", "ssh: ssh -F cluster.conf", reader_text,
+         AT(ssh)},
         {"privileged", "true or false", "false",
          "The job keeps all rights of whoever starts the harness: as root every capability, "
          "devices and the host's /etc, /usr, /proc and /sys to write to, where it otherwise has "

@@ -41,13 +41,18 @@ static void put_line(struct buf *b, const char *key, const char *pattern) {
     put_text(b, buf_str(&text));
 }
 
-static void put_list(struct buf *b, const char *key, const char *const *v, size_t n) {
+static void put_items(struct buf *b, const char *key, const char *const *v, size_t n) {
     buf_printf(b, "%s: [", key);
     for (size_t i = 0; i < n; i++) {
         buf_puts(b, i ? ", " : "");
         put_text(b, v[i]);
     }
-    buf_puts(b, "]\n");
+    buf_putc(b, ']');
+}
+
+static void put_list(struct buf *b, const char *key, const char *const *v, size_t n) {
+    put_items(b, key, v, n);
+    buf_putc(b, '\n');
 }
 
 static void put_map(struct buf *b, const struct pair *v, size_t n) {
@@ -386,6 +391,15 @@ static void put_racks(struct buf *b, const struct cluster_spec *c) {
     }
 }
 
+static void put_hosts(struct buf *b, const struct cluster_spec *c) {
+    buf_printf(b, ", provider: %s, ", provider_names[c->provider]);
+    put_items(b, "hosts", c->hosts, c->hosts_n);
+    if (c->ssh) {
+        buf_puts(b, ", ssh: ");
+        put_text(b, c->ssh);
+    }
+}
+
 void scenario_print(const struct scenario *s, struct buf *out) {
     static const char *const stores[] = {"embedded", "etcd", "etcd-3", "none"};
     put_field(out, "scenario", s->name);
@@ -408,7 +422,7 @@ void scenario_print(const struct scenario *s, struct buf *out) {
     }
     if (s->cluster.has_gpus)
         buf_printf(out, ", gpus_per_node: %d", s->cluster.gpus_per_node);
-    if (s->cluster.isolation != ISOLATION_AUTO)
+    if (s->cluster.isolation != ISOLATION_AUTO && !s->cluster.provider)
         buf_printf(out, ", isolation: %s", isolation_names[s->cluster.isolation]);
     if (s->cluster.disk != DISK_SPEC_KEPT)
         buf_printf(out, ", disk: %s", disk_spec_names[s->cluster.disk]);
@@ -416,6 +430,8 @@ void scenario_print(const struct scenario *s, struct buf *out) {
         buf_printf(out, ", scheduler: %s", scheduler_names[s->cluster.scheduler]);
     if (s->cluster.privileged)
         buf_puts(out, ", privileged: true");
+    if (s->cluster.provider)
+        put_hosts(out, &s->cluster);
     buf_puts(out, "}\n");
     if (!s->cluster.scheduler)
         put_launcher(out, &s->job);

@@ -30,8 +30,16 @@ struct pair {
 enum store_kind { STORE_EMBEDDED, STORE_ETCD, STORE_ETCD_3, STORE_NONE };
 
 /* How nodes are kept apart. auto: namespaces where this host lets them be made, else processes. */
-enum isolation { ISOLATION_AUTO, ISOLATION_NAMESPACES, ISOLATION_PROCESSES, ISOLATION_N };
+/* The last is that of a cluster with a provider, and nobody asks for it by this name. */
+enum isolation {
+    ISOLATION_AUTO,
+    ISOLATION_NAMESPACES,
+    ISOLATION_PROCESSES,
+    ISOLATION_HOSTS,
+    ISOLATION_N
+};
 extern const char *const isolation_names[ISOLATION_N + 1]; /* NULL-ended */
+extern const char *const provider_names[];                 /* NULL-ended, "none" first */
 
 /* What the directories of nodes forget when a node goes off. */
 enum disk_spec { DISK_SPEC_KEPT, DISK_SPEC_LOSING, DISK_SPEC_SERVED, DISK_SPEC_N };
@@ -55,9 +63,14 @@ struct cluster_spec {
     enum disk_spec disk;
     enum scheduler scheduler; /* what starts the job's launcher: job.run is a script for it */
     bool privileged;          /* the job keeps all rights of whoever starts the harness */
-    const int *rack_of;       /* by node: its rack, from 1; 0: in none. NULL: there are none */
+    int provider; /* of provider_names: how the nodes' hosts are reached; 0: they are here */
+    const char *const *hosts; /* of n0, n1, ..; NULL-ended; NULL: none are named */
+    size_t hosts_n;
+    const char *ssh;    /* the words before a host; NULL: as the provider has it */
+    const int *rack_of; /* by node: its rack, from 1; 0: in none. NULL: there are none */
     int racks;
-    struct place place, nodes_place, start_place, store_place, quota_place, scheduler_place;
+    struct place place, nodes_place, start_place, store_place, quota_place, scheduler_place,
+        provider_place, hosts_place;
 };
 
 /* What `rankquake crashpoints` is told of a job; see job.checkpoint. */

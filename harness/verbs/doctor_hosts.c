@@ -212,8 +212,8 @@ static int ask(const struct arguments *a, const struct provider *p, struct wante
     struct err err;
     const char *format = arguments_value(a, "--format");
     char *helper = mem_printf("%s/rankquake-node", file_own_folder(folder, sizeof(folder)));
-    int r = examined_hosts_ask(p, arguments_value(a, "--ssh"), helper, EXAMINED_SAMPLES, h->v, h->n,
-                               &err);
+    struct provider_wish wish = {.ssh = arguments_value(a, "--ssh")};
+    int r = examined_hosts_ask(p, &wish, helper, EXAMINED_SAMPLES, h->v, h->n, &h->arena, &err);
     free(helper);
     if (r)
         return verb_broken(a->verb, &err);

@@ -1,7 +1,7 @@
 /* The kernel's word, in /proc, that it asks one filter more about the calls of a process. */
 #include "harness/run/evidence/evidence.h"
 
-#include "harness/run/evidence/proc.h"
+#include "base/sys/proc.h"
 
 static void *begin(struct run_entry *a, struct bound *b) {
     int *before = arena_new(&a->owner->engine->arena, int);

@@ -4,7 +4,7 @@
 #include "harness/run/evidence/evidence.h"
 
 #include "base/sys/process.h"
-#include "harness/run/evidence/proc.h"
+#include "base/sys/proc.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The kernel's word, in schedstat, that what runs on a node waited for processors while something of
  * the node that is none of its program's had them. */
 #include "harness/run/evidence/evidence.h"
-#include "harness/run/evidence/proc.h"
+#include "base/sys/proc.h"
 
 #include "base/sys/process.h"
 

@@ -1,7 +1,7 @@
 /* The kernel's word, in /proc, that a thread is held as by a debugger, that others of its process wait
  * in futex(2), and that none of them runs. */
 #include "harness/run/evidence/evidence.h"
-#include "harness/run/evidence/proc.h"
+#include "base/sys/proc.h"
 
 static bool felt(struct bound *b) {
     struct proc_threads t = proc_threads(b->target.pid);

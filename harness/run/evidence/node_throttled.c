@@ -2,7 +2,7 @@
  * statistics of its control group; without one, that all of it stands still at one time and runs at
  * another. */
 #include "harness/run/evidence/counters.h"
-#include "harness/run/evidence/proc.h"
+#include "base/sys/proc.h"
 
 static bool felt(struct bound *b) {
     struct counter *k = b->known[EVIDENCE_node_throttled];

@@ -1,7 +1,7 @@
 /* The kernel's word that the program of a node was told by SIGTERM: it ended as one does that was
  * told, or had the signal handed to it. */
 #include "harness/run/evidence/evidence.h"
-#include "harness/run/evidence/proc.h"
+#include "base/sys/proc.h"
 
 #include <signal.h>
 

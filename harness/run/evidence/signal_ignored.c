@@ -1,6 +1,6 @@
 /* The kernel's word, in /proc, that a process ignores a signal that it did not ignore before. */
 #include "harness/run/evidence/evidence.h"
-#include "harness/run/evidence/proc.h"
+#include "base/sys/proc.h"
 
 static void *begin(struct run_entry *a, struct bound *b) {
     struct proc_signals *before = arena_new(&a->owner->engine->arena, struct proc_signals);

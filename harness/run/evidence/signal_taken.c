@@ -6,7 +6,8 @@
 #include "harness/run/evidence/evidence.h"
 
 #include "base/sys/signals.h"
-#include "harness/run/evidence/proc.h"
+#include "harness/carrier/host_process.h"
+#include "harness/run/evidence/seen.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -21,14 +22,19 @@ static uint64_t bit_of(int signo) {
     return UINT64_C(1) << (signo - 1);
 }
 
+/* Of a process on another host its helper tells, with the answer. */
+static void note_before(struct sent *s, pid_t pid) {
+    struct proc_signals now;
+    if (!seen_signals(pid, true, &now))
+        return;
+    s->caught = now.caught & bit_of(s->signo);
+    s->ignored = now.ignored & bit_of(s->signo);
+}
+
 static void *begin(struct run_entry *a, struct bound *b) {
     struct sent *s = arena_new(&a->owner->engine->arena, struct sent);
-    struct proc_signals now;
     s->signo = WTERMSIG(a->plan->fault->status(&a->args));
-    if (proc_signals(b->target.pid, &now)) {
-        s->caught = now.caught & bit_of(s->signo);
-        s->ignored = now.ignored & bit_of(s->signo);
-    }
+    note_before(s, b->target.pid);
     return s;
 }
 
@@ -43,6 +49,8 @@ static bool learn(struct run_entry *a, struct bound *b, const struct record *r) 
         return false;
     int64_t code = json_get_i64(r->fields, "code", -1);
     bool handled = code == 128 + s->signo || (record_is(r, "store-exit") && code >= 0);
+    if (host_process_is(b->target.pid))
+        note_before(s, b->target.pid);
     bool ended_by = json_get_i64(r->fields, "signal", 0) == s->signo || (s->caught && handled);
     s->ended_by |= ended_by;
     return ended_by;
@@ -56,14 +64,16 @@ static bool is_a_stop(int signo) {
  * still does has it no longer because it was handed to the program. */
 static bool was_handled(const struct sent *s, pid_t pid) {
     struct proc_signals now;
-    return s->caught && proc_signals(pid, &now) && now.caught & bit_of(s->signo) &&
+    return s->caught && seen_signals(pid, false, &now) && now.caught & bit_of(s->signo) &&
            !(now.pending & bit_of(s->signo));
 }
 
 static bool felt(struct bound *b) {
-    const struct sent *s = b->known[EVIDENCE_signal_taken];
+    struct sent *s = b->known[EVIDENCE_signal_taken];
+    if (host_process_is(b->target.pid))
+        note_before(s, b->target.pid);
     return s->ended_by || was_handled(s, b->target.pid) ||
-           (is_a_stop(s->signo) && proc_stands_still(b->target.pid));
+           (is_a_stop(s->signo) && seen_stands_still(b->target.pid));
 }
 
 static const char *why(const struct run_entry *a, const struct bound *b) {

@@ -1,6 +1,6 @@
 /* The kernel's word, in /proc, that a process stands still at one time and runs at another. */
 #include "harness/run/evidence/evidence.h"
-#include "harness/run/evidence/proc.h"
+#include "base/sys/proc.h"
 
 struct slowed {
     bool stood, ran;

@@ -1,10 +1,11 @@
 /* The kernel's word, in /proc, that somebody stands still: a process, or all of a node. */
 #include "harness/run/evidence/evidence.h"
-#include "harness/run/evidence/proc.h"
+#include "harness/run/evidence/seen.h"
+#include "base/sys/proc.h"
 
 static bool felt(struct bound *b) {
     return b->target.kind == TARGET_NODE ? proc_all_stand_still(b->target.pid)
-                                         : proc_stands_still(b->target.pid);
+                                         : seen_stands_still(b->target.pid);
 }
 
 const struct evidence evidence_target_stopped = {

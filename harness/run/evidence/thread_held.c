@@ -1,6 +1,6 @@
 /* The kernel's word, in /proc, that a thread is held as by a debugger while the process lives. */
 #include "harness/run/evidence/evidence.h"
-#include "harness/run/evidence/proc.h"
+#include "base/sys/proc.h"
 
 static bool felt(struct bound *b) {
     return proc_has_held_thread(b->target.pid);

@@ -17,7 +17,7 @@ int host_check(const struct run_request *q, struct selected *l) {
     struct err err = {0};
     host_name_commands(l);
     int r = plan_check_host(l->plan, &err);
-    if (r == 0 && q->suite.pcap && l->plan->isolation == ISOLATION_PROCESSES)
+    if (r == 0 && q->suite.pcap && l->plan->isolation != ISOLATION_NAMESPACES)
         r = err_say(&err, -ENOTSUP,
                     "--pcap: there is no wire whose frames could be written down; it comes with "
                     "nodes in namespaces");

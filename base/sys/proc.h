@@ -1,4 +1,4 @@
-/* proc: what the kernel says of processes in /proc. */
+/* proc: what the kernel says of processes in /proc, their threads and their signals. */
 #pragma once
 
 #include <stdbool.h>

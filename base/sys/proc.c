@@ -1,4 +1,4 @@
-#include "harness/run/evidence/proc.h"
+#include "base/sys/proc.h"
 
 #include "base/sys/process.h"
 

@@ -1,0 +1,153 @@
+/* Nodes on hosts of their own, which a provider reaches: each is a tree of processes below a helper
+ * there. What is here of a node is the command that reaches its helper, and ends when that does. */
+#include "harness/cluster/parts.h"
+
+#include "base/mem.h"
+#include "base/sys/file.h"
+#include "base/sys/unix_address.h"
+#include "harness/carrier/host_process.h"
+#include "harness/cluster/host_link.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int enter(struct cluster *c, struct err *err) {
+    return 0;
+}
+
+static void on_count(void *arg, int64_t now_ns);
+
+static int begin(struct cluster *c, struct err *err) {
+    c->on_count = loop_timer(c->loop, on_count, c);
+    return 0;
+}
+
+/* ---- a node ---- */
+
+/* A file system that hosts share need not know sockets. */
+static void name_paths(struct node *n) {
+    char drawn[UNIX_ADDRESS_MAX];
+    free(n->events);
+    free(n->tmp);
+    n->tmp = mem_printf("%s/%s" PROCESSES_TMP, n->cluster->scratch, n->plan->name);
+    unix_address_draw(n->plan->name, drawn);
+    n->events = mem_strdup(drawn);
+}
+
+static int spawn(struct node *n, struct err *err) {
+    name_paths(n);
+    const char *name = n->tmp + strlen(n->cluster->dir) + 1;
+    int r = folder_remove(n->cluster->run, name, err);
+    r = r ? r : folder_make(n->cluster->run, name, 0777, err);
+    return r ? r : host_link_start(n, err);
+}
+
+const char *hosts_probe(const struct node *n) {
+    static char path[PATH_MAX + 16];
+    char folder[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/rankprobe", file_own_folder(folder, sizeof(folder)));
+    return path;
+}
+
+static void put_setup(const struct node *n, struct json_writer *w) {
+    json_put_string(w, "isolation", "processes");
+    json_put_string(w, "dir", "/");
+    json_put_string(w, "addr", n->plan->addr);
+    json_put_string(w, "events", n->events);
+    json_put_string(w, "run", n->cluster->dir);
+    json_put_string(w, "probe", hosts_probe(n));
+}
+
+static int ready(struct node *n, struct message *m, struct err *err) {
+    host_link_arm(n->link);
+    return host_link_ready(n->link, err);
+}
+
+/* The helper sees the end of what is said, ends all that is there, and tells what it could not. */
+static void kill_node(struct node *n) {
+    if (n->control)
+        carrier_shut(n->control);
+}
+
+static void ended(struct node *n) {
+}
+
+static void forget(struct node *n) {
+}
+
+/* ---- the cluster ---- */
+
+static bool settled(struct cluster *c) {
+    return true;
+}
+
+/* Who cannot be told to end does so by itself. */
+static void look(struct cluster *c, struct texts *left) {
+    for (size_t i = 0; i < c->nodes_n; i++) {
+        struct node *n = c->nodes[i];
+        if (!n->init.pid)
+            continue;
+        texts_add(left,
+                  "%s on %s, which does not answer any more: its helper there ends it when it has "
+                  "heard nothing for %d s",
+                  n->plan->name, n->plan->host->name,
+                  (int)(c->plan->scenario->limits.dead_man_ns / 1000000000));
+        process_signal(&n->init, SIGKILL);
+    }
+}
+
+static void free_all(struct cluster *c) {
+    c->on_count = loop_source_free(c->on_count);
+    host_process_forget_all();
+}
+
+static void on_count(void *arg, int64_t now_ns) {
+    struct cluster *c = arg;
+    for (; c->counts_asked; c->counts_asked--)
+        if (c->cb.counted)
+            c->cb.counted(c->arg);
+}
+
+/* There is no wire between hosts. */
+static void count(struct cluster *c) {
+    c->counts_asked++;
+    loop_timer_at(c->on_count, 0);
+}
+
+/* ---- mechanisms of faults ---- */
+
+static int silence(struct node *n, bool on, struct err *err) {
+    return err_say(err, -ENOTSUP, "%s (%s): what it sends cannot be dropped", n->plan->name,
+                   n->plan->host->name);
+}
+
+static int link_up(struct cluster *c, struct err *err) {
+    return err_say(err, -ENOTSUP, "hosts cannot be parted from each other");
+}
+
+/* Their last holder has ended; its kernel tells the peers. */
+static int destroy_sockets(struct node *n, struct err *err) {
+    return 0;
+}
+
+const struct isolation_ops isolation_hosts = {
+    .enter = enter,
+    .begin = begin,
+    .spawn = spawn,
+    .put_setup = put_setup,
+    .ready = ready,
+    .kill = kill_node,
+    .ended = ended,
+    .forget = forget,
+    .settled = settled,
+    .look = look,
+    .free = free_all,
+    .count = count,
+    .silence = silence,
+    .link = link_up,
+    .destroy_sockets = destroy_sockets,
+};

@@ -1,0 +1,11 @@
+/* seen_process: what the kernel of a host shows of a process there, for a harness that cannot look. */
+#pragma once
+
+#include "base/json.h"
+
+#include <sys/types.h>
+
+/* Puts {pid, still, waits, thread, state, call, pending, blocked, ignored, caught} as an item of the
+ * array that is open: whether every thread is stopped; whether one waits in a call that reads a single
+ * byte, or else what the first thread does; signals, a bit each. One that has ended is left out. */
+void seen_process_put(struct json_writer *w, pid_t pid);

@@ -1,0 +1,186 @@
+/* The hosts of a cluster with a provider, asked before anything is done: whether they can be used,
+ * what can be done there, and which addresses the nodes have. */
+#include "harness/plan/entries.h"
+
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/loopback.h"
+#include "faults/need.h"
+#include "harness/provider/provider.h"
+
+#include <errno.h>
+#include <limits.h>
+
+/* What shows on another host that a fault was felt: what its helper tells, what the store answers,
+ * and what lies in the shared directory. */
+static const uint64_t evidence_there =
+    EVIDENCE(agent_back) | EVIDENCE(agent_left) | EVIDENCE(agent_start) | EVIDENCE(file_changed) |
+    EVIDENCE(lease_gone) | EVIDENCE(revision_gone) | EVIDENCE(signal_taken) |
+    EVIDENCE(store_alarm) | EVIDENCE(store_restarted) | EVIDENCE(target_exit) |
+    EVIDENCE(target_stopped);
+
+/* What of a need a helper can have by itself. */
+static const struct {
+    unsigned need;
+    enum hello_ability ability;
+} abilities[] = {{FAULT_NEEDS_TRACE, HELLO_CAN_TRACE}};
+
+/* ---- what can be done there ---- */
+
+static unsigned needs_of(const struct plan *p, const struct planned_entry *a) {
+    const struct fault *f = a->fault;
+    bool keeps = f->keeps && f->keeps(&a->args);
+    return plan_entry_needs(p, a) | (keeps ? FAULT_NEEDS_TRACE : 0);
+}
+
+static bool is_shown(const struct planned_entry *a) {
+    const struct fault *f = a->fault;
+    uint64_t evidence = fault_course(f, &a->args).evidence;
+    return !(evidence & ~evidence_there) && !(f->keeps && f->keeps(&a->args)) && !f->region;
+}
+
+/* Which host lacks what is needed; NULL: all have it. */
+static const struct examined_host *lacking(const struct plan *p, unsigned needs) {
+    unsigned can = ~0u;
+    for (size_t i = 0; i < sizeof(abilities) / sizeof(*abilities); i++)
+        if (needs & abilities[i].need) {
+            needs &= ~abilities[i].need;
+            can = 1u << abilities[i].ability;
+        }
+    for (size_t i = 0; i < p->hosts_n; i++)
+        if (needs || (can != ~0u && !(p->hosts[i].hello.can & can)))
+            return &p->hosts[i];
+    return NULL;
+}
+
+static int check_entry(const struct plan *p, const struct planned_entry *a, struct err *err) {
+    const struct timeline_entry *e = a->entry;
+    char text[ENTRY_TEXT_MAX];
+    unsigned needs = needs_of(p, a);
+    const struct examined_host *without = lacking(p, needs);
+    entry_text(e, a->fault->name, e->fault_place, text);
+    if (without)
+        return err_say(err, -ENOTSUP, "%s needs %s, which %s has not", text,
+                       fault_needs_text(needs), without->name);
+    if (!is_shown(a))
+        return err_say(err, -ENOTSUP,
+                       "%s: on %s nothing would show that it was felt; it can be had with nodes on "
+                       "this machine",
+                       text, p->hosts[0].name);
+    return 0;
+}
+
+static int check_trigger(const struct plan *p, const struct timeline_entry *a,
+                         const struct trigger *t, struct err *err) {
+    char text[ENTRY_TEXT_MAX];
+    bool call = trigger_is_call(t);
+    if (!call && !t->store)
+        return 0;
+    return err_say(err, -ENOTSUP, "%s: %s on %s, which is another host",
+                   entry_text(a, call ? "when.file or when.syscall" : "when.store", t->place, text),
+                   call ? "system calls cannot wait for us"
+                        : "what the store is asked for cannot be read",
+                   p->hosts[0].name);
+}
+
+static int check_entries(const struct plan *p, struct err *err) {
+    int r = 0;
+    for (size_t i = 0; i < p->entries_n && r == 0; i++) {
+        const struct timeline_entry *a = p->entries[i].entry;
+        r = p->entries[i].fault ? check_entry(p, &p->entries[i], err) : 0;
+        r = r ? r : check_trigger(p, a, &a->when, err);
+        r = r || !a->until ? r : check_trigger(p, a, a->until, err);
+    }
+    return r;
+}
+
+/* ---- where they are ---- */
+
+static bool are_one(const struct examined_host *a, const struct examined_host *b) {
+    return str_eq(a->hello.boot_id, b->hello.boot_id) && a->network == b->network;
+}
+
+/* Nodes that share a host's network would take each other's ports; all of them on one have its
+ * loopback to themselves. */
+static int settle_addresses(struct plan *p, struct err *err) {
+    char prefix[LOOPBACK_PREFIX_MAX];
+    size_t same = 1;
+    while (same < p->hosts_n && are_one(&p->hosts[0], &p->hosts[same]))
+        same++;
+    if (same == p->hosts_n && (p->hosts_n > 1 || !*p->hosts[0].address)) {
+        p->addresses = loopback_claim(PLAN_STORE_PORT, prefix, err);
+        if (p->addresses < 0)
+            return -ENOTSUP;
+        topology_move(p, prefix);
+        return 0;
+    }
+    for (size_t i = 0; i < p->hosts_n; i++) {
+        if (!*p->hosts[i].address)
+            return err_say(err, -ENOTSUP,
+                           "%s has no address that other hosts could reach (IPv4, on a card that "
+                           "is up)",
+                           p->hosts[i].name);
+        for (size_t k = 0; k < i; k++)
+            if (are_one(&p->hosts[i], &p->hosts[k]))
+                return err_say(err, -ENOTSUP,
+                               "%s and %s are the same host, while others are not: name each once",
+                               p->hosts[k].name, p->hosts[i].name);
+    }
+    topology_move_to_hosts(p);
+    return 0;
+}
+
+/* ---- asking them ---- */
+
+static int ask(struct plan *p, struct err *err) {
+    const struct cluster_spec *c = &p->scenario->cluster;
+    char folder[PATH_MAX];
+    size_t n = (size_t)c->nodes;
+    p->provider = provider_find(provider_names[c->provider]);
+    p->hosts = arena_array(&p->arena, struct examined_host, n);
+    for (size_t i = 0; i < n; i++)
+        p->hosts[i].name = c->hosts[i];
+    p->hosts_n = n;
+    const char *helper =
+        arena_printf(&p->arena, "%s/rankquake-node", file_own_folder(folder, sizeof(folder)));
+    p->wish.ssh = c->ssh;
+    int r = examined_hosts_ask(p->provider, &p->wish, helper, EXAMINED_SAMPLES, p->hosts, n,
+                               &p->arena, err);
+    for (size_t i = 0; i < n && r == 0; i++)
+        if (!p->hosts[i].works) {
+            *err = p->hosts[i].why;
+            r = -ENOTSUP;
+        }
+    return r;
+}
+
+/* A store of its own is beside n0. */
+static void give_hosts(struct plan *p) {
+    for (size_t i = 0; i < p->nodes_n; i++)
+        p->nodes[i].host = &p->hosts[p->nodes[i].is_store ? 0 : p->nodes[i].index];
+}
+
+int hosts_settle(struct plan *p, struct err *err) {
+    struct err why;
+    int r = ask(p, &why);
+    if (r == 0) {
+        give_hosts(p);
+        r = check_entries(p, &why);
+    }
+    r = r ? r : settle_addresses(p, &why);
+    if (r == 0)
+        p->isolation = ISOLATION_HOSTS;
+    else if (err)
+        *err = why;
+    return r ? -ENOTSUP : 0;
+}
+
+void hosts_put(const struct plan *p, struct buf *out) {
+    for (size_t i = 0; i < p->nodes_n; i++) {
+        const struct examined_host *h = p->nodes[i].host;
+        const struct clock_bound *c = &h->clock;
+        buf_printf(out, "  %-8s%s, by %s, at %s; its clock is %.3f to %.3f ms ahead of ours\n",
+                   p->nodes[i].name, h->name, p->provider->name, p->nodes[i].addr,
+                   (double)c->low_ns / 1e6, (double)c->high_ns / 1e6);
+    }
+}
