@@ -8,8 +8,11 @@
 #   bed_settle N        in the control host, when all are up: wait until the cluster is of use
 #
 # and calls `bed "$@"` as its last line. Nothing has a name outside: all of it ends with the first process of the control
-# host. All hosts know an ordinary user, worker, uid 1000, whose home is /run/worker. Every process of a bed holds $dir/lock, so `down` knows from the kernel when the last one has gone; a process is only
-# ever signalled by its id together with the time of its start. Waiting is for a line, a lock or an end, never for time.
+# host. All hosts know an ordinary user, worker, uid 1000, whose home is /run/worker; root's is /run/root, so that no shell
+# in them runs what the caller's home has for shells that begin. Every process of a bed holds $dir/lock, so `down` knows from
+# the kernel when the last one has gone; a process is only ever signalled by its id together with the time of its start.
+# Waiting is for a line, a lock or an end, never for time. Hosts are told each other's hardware addresses: the kernel's table
+# of what it learns itself is one for all namespaces, and 1024 entries are not enough for 33 hosts.
 set -euo pipefail
 bed_script=$(realpath "$0") bed_net=10.77.0 bed_deadline_s=90
 bed_own=(--net --mount --pid --uts --ipc --fork --kill-child --mount-proc)
@@ -47,7 +50,7 @@ bed_init() { # the first process of the host whose `unshare` file $1 names
     read -r init _ <"/proc/$parent/task/$parent/children" || [ -n "$init" ] && echo "$init" # its line has no end
 }
 
-bed_enter() { exec nsenter -t "$1" -n -m -p -u -i --wd="$PWD" -- "${@:2}"; }
+bed_enter() { HOME=/run/root exec nsenter -t "$1" -n -m -p -u -i --wd="$PWD" -- "${@:2}"; }
 
 # bed_ready FD WHAT LOG: until a line "ready" comes from there. What does not say it has failed.
 bed_ready() {
@@ -96,7 +99,12 @@ bed_up() {
     echo "127.0.0.1 localhost" >"$dir/etc.hosts"
     echo "$bed_net.254 ctl" >>"$dir/etc.hosts"
     for ((i = 0; i < n; i++)); do echo "$bed_net.$((i + 1)) n$i" >>"$dir/etc.hosts"; done
-    { grep -v -e '^worker:' -e '^[^:]*:[^:]*:1000:' /etc/passwd; echo 'worker:*:1000:1000::/run/worker:/bin/bash'; } >"$dir/passwd"
+    {
+        grep -v -e '^worker:' -e '^[^:]*:[^:]*:1000:' -e '^root:' /etc/passwd
+        echo 'root:*:0:0:root:/run/root:/bin/bash'
+        echo 'worker:*:1000:1000::/run/worker:/bin/bash'
+    } >"$dir/passwd"
+    bed_neighbours "$n" >"$dir/neighbours"
     bed_configure "$n" "${@:2}"
     exec 9>"$dir/lock" && flock -s 9
     exec {ready}< <(exec setsid unshare "${bed_own[@]}" "$bed_script" _control "$dir" "$n" </dev/null 2>>"$dir/log/control")
@@ -105,10 +113,22 @@ bed_up() {
     bed_ready "$ready" "the cluster" "$dir/log/control" || { bed_down; exit 1; }
 }
 
+bed_card() { printf 02:52:51:00:00:%02x "$1"; } # the hardware address of the host whose address ends so
+
+bed_neighbours() { # for `ip -batch`, with DEV to be replaced
+    local last
+    for last in $(seq 1 "$1") 254; do
+        echo "neigh replace $bed_net.$last lladdr $(bed_card "$last") dev DEV nud permanent"
+    done
+}
+
+bed_know() { ip -batch <(sed "s/DEV/$1/; /\.$2 /d" "$dir/neighbours"); } # all but $bed_net.$2, which is oneself
+
 bed_private() { # mounts that a host has for itself: /run, /dev/shm, names of hosts, and a disk that no other sees
     mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /dev/shm && mount --bind "$dir/etc.hosts" /etc/hosts
     mount -t tmpfs -o mode=1777 tmpfs "$dir/local" && mount --bind "$dir/passwd" /etc/passwd
     install -d -o 1000 -g 1000 /run/worker
+    install -d -m 700 /run/root && export HOME=/run/root
     ip link set lo up
 }
 
@@ -120,8 +140,9 @@ bed_for_ever() { # children that nobody else waits for are waited for here
 
 bed_run_control() {
     hostname ctl
-    ip link add br0 type bridge && ip addr add "$bed_net.254/24" dev br0 && ip link set br0 up
+    ip link add br0 address "$(bed_card 254)" type bridge && ip addr add "$bed_net.254/24" dev br0 && ip link set br0 up
     bed_private
+    bed_know br0 254
     bed_control >&2
     local fds=() i fd
     for ((i = 0; i < $1; i++)); do bed_begin_host "n$i" && fds+=("$bed_fd"); done
@@ -142,13 +163,14 @@ bed_begin_host() {
 bed_run_host() {
     hostname "$1"
     exec 7</proc/self/ns/net
-    # One address for ever: others remember it while the host is off.
+    # One address for ever: others know it while the host is off.
     nsenter --net=/proc/self/fd/8 ip link add "v$1" type veth \
-        peer name eth0 address "$(printf 02:52:51:00:00:%02x "${1#n}")" netns /proc/self/fd/7
+        peer name eth0 address "$(bed_card "$((${1#n} + 1))")" netns /proc/self/fd/7
     nsenter --net=/proc/self/fd/8 ip link set "v$1" master br0 up
     exec 7<&- 8<&-
     bed_private
     ip addr add "$bed_net.$((${1#n} + 1))/24" dev eth0 && ip link set eth0 up && ip route add default via "$bed_net.254"
+    bed_know eth0 $((${1#n} + 1))
     bed_host "$1" >&2
     echo ready
     bed_for_ever

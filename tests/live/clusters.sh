@@ -34,6 +34,10 @@ trap '$ssh down "$bed"' EXIT
 on() { $ssh in "$bed" ctl ssh -F "$bed/ssh_config" "$@"; }
 [ "$(on n0 'hostname; id -u')" = $'n0\n0' ] || fail "no root on n0"
 [ "$(on worker@n1 'hostname; id -u; cd; pwd')" = $'n1\n1000\n/run/worker' ] || fail "no ordinary user on n1"
+# A shell of root's runs nothing that the caller's home has for it, and no host has to learn where the others are.
+[ "$(on n0 'cd; pwd')" = /run/root ] && [ "$($ssh in "$bed" n1 bash -lc 'echo ~; cd; ls -A')" = /run/root ] || fail "root is at home in $HOME"
+learned=$($ssh in "$bed" n1 ip neigh; $ssh in "$bed" ctl ip neigh)
+[ "$(grep -c PERMANENT <<<"$learned")" = 4 ] && ! grep -qvE 'PERMANENT|^$' <<<"$learned" || fail "hosts learn: $learned"
 on n0 "touch $bed/local/mine"
 on n1 "test -e $bed/local/mine" && fail "n1 sees a file of n0's own disk"
 refused 64 'is up already' $ssh up "$bed" 2
