@@ -4,6 +4,8 @@
 #include "base/str.h"
 #include "harness/run/timeline.h"
 
+#include <signal.h>
+
 struct ending {
     bool outcome_seen;   /* an agent has ended with the job's outcome, 0 or 1 */
     bool control_failed; /* a round of the control run has ended in failure */
@@ -34,13 +36,22 @@ static void record(struct engine *e, const struct record *r) {
         engine_end(e, "ended");
 }
 
+/* Without faults only a launcher asks a worker to end, and where none failed by itself it did so for
+ * a node that was late. */
+static bool failed_by_itself(const struct round *r) {
+    for (size_t i = 0; i < r->n; i++)
+        if (worker_failed(r->workers[i]) && r->workers[i]->exit_signal != SIGTERM)
+            return true;
+    return false;
+}
+
 /* In a control run a round that failed says it all: what launchers would do about it is of no
  * interest, and a script with a mistake in it would only fail again and again. Other launchers than
  * ours may still hold what the workers printed: by the next start, or by their own end, they have
  * let go of it. */
 static void round_end(struct engine *e, const struct round *r) {
     struct ending *x = own(e, ending);
-    if (e->spec->control || e->phase != ENGINE_RUNNING || !round_failed(r))
+    if (e->spec->control || e->phase != ENGINE_RUNNING || !failed_by_itself(r))
         return;
     x->control_failed = true;
     if (str_eq(e->plan->scenario->job.launcher, "rankrun"))

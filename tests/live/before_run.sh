@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Before a run begins: a signal ends the harness with a sentence, a HOME that does not exist is not made for the cache, and
-# a store that does not get its port is named with its last words.
+# Before a run begins: a signal ends the harness with a sentence, a HOME that does not exist is not made for the cache, a node
+# that is late in the control run fails nothing, and a store that does not get its port is named with its last words.
 # deadline: 120 s
 set -u
 rq=$(cd "$BIN" && pwd)/rankquake
@@ -54,6 +54,26 @@ for again in 1 2; do
     [ -e nobody ] && fail 'HOME was made'
 done
 env -u XDG_CACHE_HOME HOME="$dir/nobody" "$rq" clean home >said 2>&1 || fail 'clean without a HOME'
+
+# ---- a node that comes to the control run when its first round has begun: its workers are asked to end, and start again ----
+mkfifo begun
+cp -R "$(dirname "$rq")" late
+cat >late/rankrun <<END
+#!/bin/sh
+[ "\$(hostname)" != n1 ] || read -r _ <$dir/begun
+exec "$(dirname "$rq")/rankrun" "\$@"
+END
+cat >late.yaml <<END
+cluster: {nodes: 2}
+job:
+  nnodes: "1:2"
+  rdzv_conf: {last_call_timeout: 100ms}
+  run: [sh, -c, 'echo >$dir/begun; [ \$WORLD_SIZE = 2 ] || exec sleep 1000']
+END
+timeout 300 late/rankquake run late.yaml --out late_out >said 2>&1 <>begun
+rc=$?
+[ $rc = 0 ] || fail "a node that is late: exit $rc"
+[ "$(grep -c '"kind":"worker-start"' late_out/*/control/history.jsonl)" = 3 ] || fail 'a node that is late: there was one round'
 
 # ---- a store that finds its port taken, as by a server that has come since the plan was made ----
 cp -R "$(dirname "$rq")" programs
