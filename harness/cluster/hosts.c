@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static int enter(struct cluster *c, struct err *err) {
     return 0;
@@ -38,11 +40,36 @@ static void name_paths(struct node *n) {
     n->events = mem_strdup(drawn);
 }
 
+/* Where somebody else's job is to write: on its host it is another user's. */
+static int open_up(const struct node *n, const char *name, struct err *err) {
+    struct folder f;
+    int r = folder_make(n->cluster->run, name, 0777, err);
+    if (r || n->plan->host->hello.uid == geteuid())
+        return r;
+    r = folder_enter(&f, n->cluster->run, name, err);
+    if (r)
+        return r;
+    r = fchmod(f.fd, 01777) != 0 ? err_set(err, -errno, "let others write into %s", f.path) : 0;
+    folder_close(&f);
+    return r;
+}
+
+static int make_folders(struct node *n, struct err *err) {
+    const struct cluster *c = n->cluster;
+    size_t dir = strlen(c->dir) + 1;
+    char *logs = mem_printf("logs/%s", n->plan->name);
+    int r = folder_remove(c->run, n->tmp + dir, err);
+    r = r ? r : open_up(n, n->tmp + dir, err);
+    r = r ? r : open_up(n, n->disk + dir, err);
+    r = r ? r : open_up(n, c->shared + dir, err);
+    r = r ? r : open_up(n, logs, err);
+    free(logs);
+    return r;
+}
+
 static int spawn(struct node *n, struct err *err) {
     name_paths(n);
-    const char *name = n->tmp + strlen(n->cluster->dir) + 1;
-    int r = folder_remove(n->cluster->run, name, err);
-    r = r ? r : folder_make(n->cluster->run, name, 0777, err);
+    int r = make_folders(n, err);
     return r ? r : host_link_start(n, err);
 }
 

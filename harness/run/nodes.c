@@ -120,6 +120,8 @@ static void on_node_up(void *arg, struct node *n) {
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "node-up");
     json_put_string(w, "node", node_plan(n)->name);
     json_put_string(w, "addr", node_plan(n)->addr);
+    if (node_plan(n)->host)
+        json_put_string(w, "host", node_plan(n)->host->hello.host);
     engine_recorded(e);
     if (node_plan(n)->is_store || e->phase == ENGINE_RUNNING)
         run_or_fail(e, n);

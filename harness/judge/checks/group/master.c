@@ -21,12 +21,20 @@ struct master_tally {
                                  port can tell */
 };
 
-/* The node that has this address, "" when nobody has it. */
-static const char *node_at(const struct master_tally *tally, const char *address) {
-    for (size_t i = 0; i < tally->nodes.when.n; i++)
-        if (str_eq(record_text(tally->nodes.v[i], "addr"), address))
-            return tally->nodes.v[i]->node;
-    return "";
+/* The node that has this address, or this name on a host of its own; the wanted one, if that has it: a
+ * store may be beside it. "" when nobody has it. */
+static const char *node_at(const struct master_tally *tally, const char *address,
+                           const char *wanted) {
+    const char *found = "";
+    for (size_t i = 0; i < tally->nodes.when.n; i++) {
+        const struct record *up = tally->nodes.v[i];
+        bool there = str_eq(record_text(up, "addr"), address) ||
+                     str_eq(record_text(up, "host"), address);
+        if (there && str_eq(up->node, wanted))
+            return up->node;
+        found = there && !*found ? up->node : found;
+    }
+    return found;
 }
 
 static bool is_loopback(const char *address) {
@@ -48,7 +56,7 @@ static bool is_node(const struct master_tally *tally, const char *name) {
 static bool judge_address(const struct master_tally *tally, struct finding *f,
                           const struct round *r, const struct worker *zero) {
     const char *address = zero->master_addr;
-    const char *at = is_node(tally, address) ? address : node_at(tally, address);
+    const char *at = is_node(tally, address) ? address : node_at(tally, address, zero->node);
     if (!*at && tally->nodes_are_processes)
         return true;
     if (str_eq(at, zero->node) || (is_loopback(address) && round_nodes(r) == 1))
@@ -69,14 +77,14 @@ static bool has_port(const char *end, const char *port) {
 
 /* The node of an end such as "198.18.0.10:29501"; "" when its port is another one. */
 static const char *end_node(const struct master_tally *tally, const char *end, const char *port,
-                            const char *seen_from) {
+                            const char *seen_from, const char *wanted) {
     const char *colon = strrchr(end, ':');
     char address[64];
     if (!has_port(end, port) || (size_t)(colon - end) >= sizeof(address))
         return "";
     memcpy(address, end, (size_t)(colon - end));
     address[colon - end] = 0;
-    const char *node = node_at(tally, address); /* which may be one of the loopback */
+    const char *node = node_at(tally, address, wanted); /* which may be one of the loopback */
     return !*node && is_loopback(address) && !tally->nodes_are_processes ? seen_from : node;
 }
 
@@ -88,7 +96,7 @@ static const char *met_at(const struct master_tally *tally, const struct record 
     json_each(s, record_get(look, "found")) {
         bool listens = str_eq(json_get_string(s, "state", ""), "listen");
         const char *remote =
-            end_node(tally, json_get_string(s, "remote", ""), zero->master_port, look->node);
+            end_node(tally, json_get_string(s, "remote", ""), zero->master_port, look->node, zero->node);
         bool local = has_port(json_get_string(s, "local", ""), zero->master_port);
         if (str_eq(remote, zero->node) || (local && str_eq(look->node, zero->node)))
             return zero->node;
