@@ -21,6 +21,12 @@
 
 /* From the start of the helper to an address on its card; some tens of milliseconds as a rule. */
 static const int64_t start_wait_ns = 20000000000;
+/* A host must be reached before, over whatever network. */
+static const int64_t far_start_wait_ns = 60000000000;
+
+static int64_t start_wait(const struct node *n) {
+    return n->plan->host ? far_start_wait_ns : start_wait_ns;
+}
 
 struct node *node_new(struct cluster *c, const struct plan_node *plan, int port) {
     struct node *n = mem_new(struct node);
@@ -455,7 +461,7 @@ static void on_late(void *arg, int64_t now_ns) {
     struct node *n = arg;
     struct err err;
     const char *said = n->link ? host_link_last_words(n->link) : "";
-    err_say(&err, -ETIME, "not up after %d s: %s%s", (int)(start_wait_ns / 1000000000),
+    err_say(&err, -ETIME, "not up after %d s: %s%s", (int)(start_wait(n) / 1000000000),
             n->link ? "the host does not answer; " : "this host is out of breath", said);
     node_failed(n, &err);
 }
@@ -496,7 +502,7 @@ int node_start(struct node *n, bool fresh_disk, struct err *err) {
     n->ends = CARRIER_ENDS_NONE;
     n->on_end = loop_fd(c->loop, n->init.pidfd, LOOP_READ, on_end, n);
     n->on_late = loop_timer(c->loop, on_late, n);
-    loop_timer_at(n->on_late, clock_monotonic_ns() + start_wait_ns);
+    loop_timer_at(n->on_late, clock_monotonic_ns() + start_wait(n));
     r = say_hello(n, err);
     return r ? r : say_setup(n, mounts, err);
 }

@@ -58,9 +58,26 @@ static void put_in_processes(bool root, struct buf *out) {
                   "are counted\n");
 }
 
+static void put_on_hosts(struct buf *out) {
+    buf_puts(
+        out,
+        "\nblast radius\n  faults touch what their helper has started on the hosts above, and the "
+        "run "
+        "directory; nothing else there or on this host\n"
+        "  the job may, on each host, what whoever signs in there may:\n"
+        "    others    signals its node only (before Linux 6.12 all that the user may, but one by "
+        "one); reaches all that the host reaches\n"
+        "    stays     what it writes to files and asks other programs to do; a line for each act "
+        "of ours in /var/tmp/rankquake-UID of each host\n");
+}
+
 void blast_print(const struct plan *p, struct buf *out) {
     bool processes = (p->isolation ? p->isolation : p->scenario->cluster.isolation) ==
                      ISOLATION_PROCESSES; /* not settled where the host lacks something */
+    if (p->scenario->cluster.provider) {
+        put_on_hosts(out);
+        return;
+    }
     bool root = processes ? geteuid() == 0 : namespace_needs_no_user();
     buf_puts(out, "\nblast radius\n  faults touch the nodes above and the run directory, and "
                   "nothing else on this host\n");

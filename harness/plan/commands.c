@@ -136,6 +136,25 @@ static void add_judges(struct commands_list *l) {
             words_of(p, s->checks[i].program), "when the run is judged");
 }
 
+/* Of ssh the words before the host and the host; what it starts there is rankquake-node. */
+static const char *reaching(struct plan *p, const struct provider *provider, const char *host) {
+    const struct cluster_spec *c = &p->scenario->cluster;
+    const struct provider_wish wish = {.ssh = c->ssh};
+    if (provider->copy)
+        return arena_printf(&p->arena, "%s %s", c->ssh ? c->ssh : provider->name, host);
+    return words_of(p, provider->reach(&wish, host, &p->arena));
+}
+
+/* Whoever reaches them is started here. */
+static void add_hosts(struct commands_list *l) {
+    const struct cluster_spec *c = &l->plan->scenario->cluster;
+    struct plan *p = l->plan;
+    const struct provider *provider = provider_find(provider_names[c->provider]);
+    for (int i = 0; provider && i < c->nodes && (size_t)i < c->hosts_n; i++)
+        add(l, "cluster.hosts", c->hosts_place, reaching(p, provider, c->hosts[i]),
+            arena_printf(&p->arena, "to reach the host of n%d, as long as the run lasts", i));
+}
+
 /* ---- in the nodes ---- */
 
 static const char *names_of(struct plan *p, bool stores) {
@@ -168,8 +187,10 @@ void plan_find_commands(struct plan *p) {
     if (p->commands)
         return;
     interpreter_find(p, NULL);
-    size_t most = s->features_n + s->probes_n + s->checks_n + 7;
+    size_t most = s->features_n + s->probes_n + s->checks_n + 7 +
+                  (s->cluster.provider ? (size_t)s->cluster.nodes : 0);
     struct commands_list l = {p, arena_array(&p->arena, struct plan_command, most), 0};
+    add_hosts(&l);
     add_features(&l);
     add_build(&l);
     add_interpreters(&l);

@@ -132,6 +132,30 @@ static int settle_addresses(struct plan *p, struct err *err) {
 
 /* ---- asking them ---- */
 
+/* What only nodes of this machine have. */
+static const char *not_on_hosts(const struct cluster_spec *c) {
+    bool apart = c->isolation == ISOLATION_NAMESPACES || c->isolation == ISOLATION_PROCESSES;
+    return apart                       ? "isolation"
+           : c->rootfs                 ? "rootfs"
+           : c->scheduler              ? "scheduler"
+           : c->disk != DISK_SPEC_KEPT ? "disk"
+           : c->gpus_per_node          ? "gpus_per_node"
+                                       : NULL;
+}
+
+static int check_cluster(const struct cluster_spec *c, struct err *err) {
+    const char *key = not_on_hosts(c);
+    if (key)
+        return err_say(err, -ENOTSUP,
+                       "cluster.%s is for nodes on this machine, and cluster.provider puts them on "
+                       "hosts of their own",
+                       key);
+    if ((size_t)c->nodes > c->hosts_n)
+        return err_say(err, -ENOTSUP, "it has %d nodes, and there %s %zu host%s", c->nodes,
+                       c->hosts_n == 1 ? "is" : "are", c->hosts_n, c->hosts_n == 1 ? "" : "s");
+    return 0;
+}
+
 static int ask(struct plan *p, struct err *err) {
     const struct cluster_spec *c = &p->scenario->cluster;
     char folder[PATH_MAX];
@@ -141,6 +165,9 @@ static int ask(struct plan *p, struct err *err) {
     for (size_t i = 0; i < n; i++)
         p->hosts[i].name = c->hosts[i];
     p->hosts_n = n;
+    for (size_t i = 0; i < n; i++)
+        if (p->provider->check(p->hosts[i].name, err) != 0)
+            return -ENOENT;
     const char *helper =
         arena_printf(&p->arena, "%s/rankquake-node", file_own_folder(folder, sizeof(folder)));
     p->wish.ssh = c->ssh;
@@ -162,7 +189,8 @@ static void give_hosts(struct plan *p) {
 
 int hosts_settle(struct plan *p, struct err *err) {
     struct err why;
-    int r = ask(p, &why);
+    int r = check_cluster(&p->scenario->cluster, &why);
+    r = r ? r : ask(p, &why);
     if (r == 0) {
         give_hosts(p);
         r = check_entries(p, &why);
@@ -172,7 +200,7 @@ int hosts_settle(struct plan *p, struct err *err) {
         p->isolation = ISOLATION_HOSTS;
     else if (err)
         *err = why;
-    return r ? -ENOTSUP : 0;
+    return r == -ENOENT ? r : r ? -ENOTSUP : 0;
 }
 
 void hosts_put(const struct plan *p, struct buf *out) {

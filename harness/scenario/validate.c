@@ -82,33 +82,13 @@ static void settle_scheduler(struct scenario *s, struct diagnostics *d) {
     s->job.launcher_argv = sbatch;
 }
 
-/* What only nodes of this machine have. */
-static const char *not_on_hosts(const struct cluster_spec *c) {
-    return c->isolation != ISOLATION_AUTO ? "isolation"
-           : c->rootfs                    ? "rootfs"
-           : c->scheduler                 ? "scheduler"
-           : c->disk != DISK_SPEC_KEPT    ? "disk"
-           : c->gpus_per_node             ? "gpus_per_node"
-                                          : NULL;
-}
-
 static void check_provider(const struct cluster_spec *c, struct diagnostics *d) {
-    const char *key = c->provider ? not_on_hosts(c) : NULL;
-    if (key)
-        diagnostics_add(d, c->provider_place,
-                        "provider: %s is for nodes on hosts of their own, and %s for nodes on this "
-                        "machine; leave one of the two out",
-                        provider_names[c->provider], key);
     if (c->hosts && !c->provider)
         diagnostics_add(d, c->hosts_place,
                         "hosts: how are they reached? Write provider: ssh, or exec");
     if (c->provider && !c->hosts)
         diagnostics_add(d, c->provider_place, "provider: %s needs hosts: [...], one for each node",
                         provider_names[c->provider]);
-    if (c->provider && c->hosts && (size_t)c->nodes > c->hosts_n)
-        diagnostics_add(d, c->hosts_place,
-                        "hosts: there are %d nodes and %zu host%s; each node needs one", c->nodes,
-                        c->hosts_n, c->hosts_n == 1 ? "" : "s");
     if (c->ssh && !str_eq(provider_names[c->provider], "ssh"))
         diagnostics_add(d, c->provider_place.line ? c->provider_place : c->place,
                         "ssh is for hosts that ssh reaches: write provider: ssh");

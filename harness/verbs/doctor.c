@@ -7,6 +7,7 @@
 #include "harness/doctor/host_questions.h"
 #include "harness/doctor/outlook.h"
 #include "harness/verbs/doctor_hosts.h"
+#include "harness/verbs/wanted_hosts.h"
 #include "harness/verbs/doctor_trials.h"
 #include "reports/report.h"
 
@@ -315,7 +316,7 @@ static int doctor(const struct arguments *a) {
         return verb_usage_error(a->verb, "it takes no file, only options");
     if (format && !str_eq(format, "text") && !str_eq(format, "json"))
         return verb_usage_error(a->verb, "--format is text or json");
-    if (doctor_hosts_asked(a))
+    if (wanted_hosts_asked(a))
         return doctor_hosts(a);
     struct report_style style = report_style_of(stdout);
     static struct examination x;

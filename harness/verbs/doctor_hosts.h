@@ -3,10 +3,6 @@
 
 #include "harness/verbs.h"
 
-#include <stdbool.h>
-
 /* --provider, --hosts, --hostfile, --ssh, --format. Returns the exit code: EXIT_PASS when each of the
  * hosts can be used, EXIT_SKIPPED when one cannot. */
 int doctor_hosts(const struct arguments *a);
-/* Whether any of its options was typed. */
-bool doctor_hosts_asked(const struct arguments *a);

@@ -3,6 +3,7 @@
 #include "harness/judge/checks/check.h"
 #include "harness/plan/plan.h"
 #include "harness/verbs.h"
+#include "harness/verbs/wanted_hosts.h"
 #include "harness/play/selection.h"
 
 #include <errno.h>
@@ -86,6 +87,8 @@ static int plan_all(const struct arguments *a) {
     ARENA_FINI struct arena arena = {0};
     const char **set = arguments_sets(a, &arena);
     int code = EXIT_PASS;
+    if (wanted_hosts_asked(a) && (code = wanted_hosts_add(a, &arena, &set)) != EXIT_PASS)
+        return code;
     for (size_t i = 0; i < a->files_n; i++) {
         uint64_t given = (uint64_t)seed;
         int r = plan_any(a->files[i], set, text ? &given : NULL, str_eq(format, "json"));
@@ -107,6 +110,7 @@ const struct verb verb_plan = {
             {"--set", "KEY=VALUE", "plan as if the file said so, e.g. job.max_restarts=2"},
             {"--observe", "KIND=REGEX", "plan for this being read from what workers print"},
             {"--launcher", "LAUNCHER", "plan for this one: torchrun, a command or a template"},
+            WANTED_HOSTS_OPTIONS,
             {"--format", "FORMAT", "text (for people) or json (plan.json of a run)"},
             {0}},
     .run = plan_all,

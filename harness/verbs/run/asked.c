@@ -4,6 +4,7 @@
 #include "base/sys/clock.h"
 #include "harness/play/untrusted.h"
 #include "harness/verbs/typed.h"
+#include "harness/verbs/wanted_hosts.h"
 #include "reports/report.h"
 
 #include <errno.h>
@@ -53,6 +54,7 @@ const struct verb_option asked_options[] = {
     {"--rootfs", "DIR", "the root file system of the nodes; the same as --set cluster.rootfs=DIR"},
     {"--isolation", "KIND",
      "how nodes are kept apart: auto, namespaces or processes; as --set cluster.isolation=KIND"},
+    WANTED_HOSTS_OPTIONS,
     {"--out", "DIR", "where to make run directories (default: runs)"},
     {"--ci", NULL,
      "as a step of a CI server: reports of all runs in --out, its summary and annotations, no "
@@ -140,6 +142,16 @@ static int take_changed(struct run_request *q, const struct arguments *a) {
     return r ? verb_usage_error(a->verb, "--changed: %s", err.msg) : 0;
 }
 
+/* Each host is one run's at a time. */
+static int take_hosts(struct run_request *q, const struct arguments *a) {
+    if (!wanted_hosts_asked(a))
+        return 0;
+    if (arguments_value(a, "--jobs"))
+        return verb_usage_error(a->verb,
+                                "--provider: hosts are one run's at a time; leave --jobs out");
+    return wanted_hosts_add(a, &q->arena, &q->sets);
+}
+
 /* Those side by side are processes of their own, which would have to be told the same. */
 static int take_trust(struct run_request *q, const struct arguments *a) {
     q->selection.untrusted = arguments_value(a, "--untrusted");
@@ -171,7 +183,8 @@ static int take_options(struct run_request *q, const struct arguments *a) {
     q->sets = arguments_sets(a, &q->arena);
     q->tags = arguments_all(a, "--tag");
     q->selection.tags = (const char *const *)q->tags;
-    int r = take_trust(q, a);
+    int r = take_hosts(q, a);
+    r = r ? r : take_trust(q, a);
     if (r)
         return r;
     for (const char **s = q->sets; *s; s++)

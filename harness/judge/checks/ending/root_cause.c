@@ -15,11 +15,12 @@ static bool is_claim(const struct record *r) {
            str_eq(record_text(r, "what"), "first-failure");
 }
 
-/* Where nodes are processes an agent knows itself by its address. NULL: by a name of its own, and
- * the rank alone must do. */
+/* Where nodes are processes, or hosts, an agent knows itself by its address, which on a host a store may
+ * have too. NULL: by a name of its own, and the rank alone must do. */
 static const char *node_of(const struct history *h, const char *name) {
     history_each(r, h) {
         if (r->source == SOURCE_HARNESS && record_is(r, "node-up") &&
+            !str_starts(r->node, "store") &&
             (str_eq(r->node, name) || str_eq(record_text(r, "addr"), name)))
             return r->node;
     }

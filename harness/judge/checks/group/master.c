@@ -28,8 +28,8 @@ static const char *node_at(const struct master_tally *tally, const char *address
     const char *found = "";
     for (size_t i = 0; i < tally->nodes.when.n; i++) {
         const struct record *up = tally->nodes.v[i];
-        bool there = str_eq(record_text(up, "addr"), address) ||
-                     str_eq(record_text(up, "host"), address);
+        bool there =
+            str_eq(record_text(up, "addr"), address) || str_eq(record_text(up, "host"), address);
         if (there && str_eq(up->node, wanted))
             return up->node;
         found = there && !*found ? up->node : found;
@@ -95,8 +95,8 @@ static const char *met_at(const struct master_tally *tally, const struct record 
     const char *elsewhere = "";
     json_each(s, record_get(look, "found")) {
         bool listens = str_eq(json_get_string(s, "state", ""), "listen");
-        const char *remote =
-            end_node(tally, json_get_string(s, "remote", ""), zero->master_port, look->node, zero->node);
+        const char *remote = end_node(tally, json_get_string(s, "remote", ""), zero->master_port,
+                                      look->node, zero->node);
         bool local = has_port(json_get_string(s, "local", ""), zero->master_port);
         if (str_eq(remote, zero->node) || (local && str_eq(look->node, zero->node)))
             return zero->node;
