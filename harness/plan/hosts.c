@@ -143,13 +143,19 @@ static const char *not_on_hosts(const struct cluster_spec *c) {
                                        : NULL;
 }
 
-static int check_cluster(const struct cluster_spec *c, struct err *err) {
+static int check_cluster(const struct plan *p, struct err *err) {
+    const struct cluster_spec *c = &p->scenario->cluster;
     const char *key = not_on_hosts(c);
     if (key)
         return err_say(err, -ENOTSUP,
                        "cluster.%s is for nodes on this machine, and cluster.provider puts them on "
                        "hosts of their own",
                        key);
+    if (p->untrusted && !p->hosts_said)
+        return err_say(err, -ENOTSUP,
+                       "its hosts were not asked, for a file names them: name them yourself, by "
+                       "--provider %s --hosts",
+                       provider_names[c->provider]);
     if ((size_t)c->nodes > c->hosts_n)
         return err_say(err, -ENOTSUP, "it has %d nodes, and there %s %zu host%s", c->nodes,
                        c->hosts_n == 1 ? "is" : "are", c->hosts_n, c->hosts_n == 1 ? "" : "s");
@@ -189,7 +195,7 @@ static void give_hosts(struct plan *p) {
 
 int hosts_settle(struct plan *p, struct err *err) {
     struct err why;
-    int r = check_cluster(&p->scenario->cluster, &why);
+    int r = check_cluster(p, &why);
     r = r ? r : ask(p, &why);
     if (r == 0) {
         give_hosts(p);

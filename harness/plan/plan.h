@@ -69,6 +69,8 @@ struct plan {
     /* Set by the caller: somebody else may have written it. Nothing that it names is then started
      * outside of nodes to learn what this host has. */
     bool untrusted;
+    /* Set by the caller: the hosts are the command line's, and may be asked all the same. */
+    bool hosts_said;
     /* Set by the caller: the folder of the run directory in which {shared} and the nodes' disks lie as
      * they are to be found; it stays. NULL: new ones, which go with the run. */
     const char *disks;

@@ -32,6 +32,14 @@ static int print_plan(struct plan *p, bool json) {
     return r == 0 ? EXIT_PASS : r == -ENOENT ? EXIT_USAGE_ERROR : EXIT_SKIPPED;
 }
 
+/* A stranger's file may name a command for a host. */
+static bool says_hosts(const char *const *set) {
+    for (; *set; set++)
+        if (str_starts(*set, "cluster.hosts="))
+            return true;
+    return false;
+}
+
 static int plan_file(const char *file, const char *within, const char *const *set,
                      const uint64_t *seed, bool json) {
     ARENA_FINI struct arena a = {0};
@@ -39,8 +47,10 @@ static int plan_file(const char *file, const char *within, const char *const *se
     struct scenario *s = plan_load(file, seed ? sets_with_seed(&a, set, *seed) : set, &d);
     struct plan *p = s ? plan_make(s, seed ? *seed : s->seed, &d) : NULL;
     fputs(buf_str(&d.out), stderr);
-    if (p)
+    if (p) {
         p->untrusted = true;
+        p->hosts_said = says_hosts(set);
+    }
     int code = p ? print_plan(p, json) : EXIT_USAGE_ERROR;
     plan_free(p);
     scenario_free(s);

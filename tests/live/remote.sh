@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# Scenarios on hosts of their own: by a command each on this machine, and by ssh as an ordinary user. Faults strike held workers at
+# an exact step; what cannot be had is skipped with the host's name; what keeps a host from being used is told with it; and nothing
+# is left on any host, also when it is lost in mid-run.
+# deadline: 600 s
+set -u
+bin=${BIN:-build/bin} fails=0
+fail() { echo "remote: $*"; fails=$((fails + 1)); }
+node=$(realpath "$bin/rankquake-node")
+chmod 711 "$TMPDIR" # an ordinary user of a host is let in, and reads the scenario's run directory
+
+# scenario NAME HOSTS ENTRY...: a file of this name, the cluster with these members, and a timeline of these entries.
+scenario() {
+    local name=$1 cluster=$2
+    shift 2
+    cat >"$TMPDIR/$name.yaml" <<YAML
+scenario: $name
+about: A job on two hosts.
+cluster: {nodes: 2$cluster}
+job:
+  nnodes: "1:2"
+  workers_per_node: 2
+  rdzv_conf: {hb: 1s, fence: 20s, hard: 21s, suspect: 23s}
+  run: [ranktrain, --steps=40, --compute-ms=10, --checkpoint-every=10, --collective-timeout=60, "--checkpoint-dir={shared}/ckpt"]
+YAML
+    [ $# = 0 ] || { echo "timeline:" && printf '  - %s\n' "$@"; } >>"$TMPDIR/$name.yaml"
+}
+# says RC PATTERN COMMAND...
+says() {
+    local rc=$1 pattern=$2 got
+    shift 2
+    "$@" >"$TMPDIR/said" 2>&1 </dev/null
+    got=$?
+    [ $got = "$rc" ] && grep -qF -- "$pattern" "$TMPDIR/said" || fail "$*: wanted $rc and '$pattern', got $got: $(tail -n 60 "$TMPDIR/said")"
+}
+# A fault came at the step that it was asked for, while its target was held, and was felt.
+felt_at() { # felt_at STEP FAULT
+    local history
+    history=$(find "$TMPDIR/runs" -path "*$2-*" -name history.jsonl -not -path '*/control/*')
+    grep -q "\"kind\":\"fault-fired\".*\"step\":$1,.*\"held\":true" $history || fail "$2 did not come at step $1 with its target held"
+    grep -q '"kind":"fault-evidence"' $history || fail "$2 was not felt"
+}
+
+# What makes no sense is refused before any host is asked, and a file's own hosts only where somebody wants it.
+scenario calm ''
+run() { "$bin/rankquake" run "$@" --out "$TMPDIR/runs"; }
+says 64 'there are exec and ssh' run "$TMPDIR/calm.yaml" --provider fax --hosts a
+says 64 'no name of a host' run "$TMPDIR/calm.yaml" --provider ssh --hosts 'a,-oProxyCommand=x'
+says 64 'leave --jobs out' run "$TMPDIR/calm.yaml" --provider ssh --hosts a,b --jobs 2
+scenario hostless ', provider: ssh'
+says 64 'provider: ssh needs hosts' run "$TMPDIR/hostless.yaml"
+scenario wayless ', hosts: [a, b]'
+says 64 'how are they reached' run "$TMPDIR/wayless.yaml"
+scenario option ', provider: ssh, hosts: ["-oProxyCommand=x", b]'
+says 64 'no name of a host' run "$TMPDIR/option.yaml"
+scenario named ", provider: exec, hosts: [\"touch $TMPDIR/touched\", b]"
+says 4 'its hosts were not asked' "$bin/rankquake" plan "$TMPDIR/named.yaml"
+[ ! -e "$TMPDIR/touched" ] || fail "plan has started a command that a file names"
+scenario few ", provider: exec, hosts: [\"$node\"]"
+says 4 'it has 2 nodes, and there is 1 host' run "$TMPDIR/few.yaml"
+scenario apart ", provider: exec, hosts: [\"$node\", \"$node\"], isolation: namespaces"
+says 4 'cluster.isolation is for nodes on this machine' run "$TMPDIR/apart.yaml"
+
+# By a command each.
+hosts=", provider: exec, hosts: [\"$node # a\", \"$node # b\"]"
+scenario limited "$hosts" '{id: f, when: {step: 25}, fault: worker-memory-limit, on: rank 1, with: {bytes: 1}}'
+sed -i 's/worker-memory-limit.*/net-partition, with: {groups: "n0|n1"}, for: 1s}/' "$TMPDIR/limited.yaml"
+says 4 "which $node # a has not" run "$TMPDIR/limited.yaml"
+scenario worker-kill "$hosts" '{id: f, when: {step: 25}, fault: worker-kill, on: rank 3}'
+says 0 'f: worker-kill on n' run "$TMPDIR/worker-kill.yaml"
+felt_at 25 worker-kill
+scenario agent-hang "$hosts" '{id: f, when: {step: 25}, fault: agent-hang, on: n1, for: 1s}'
+says 0 'f: agent-hang on agent of n1' run "$TMPDIR/agent-hang.yaml"
+felt_at 25 agent-hang
+pgrep -f "^$node" >"$TMPDIR/left" && fail "left on this machine: $(cat "$TMPDIR/left")"
+
+# By ssh, as an ordinary user.
+bed=$TMPDIR/bed
+tests/clusters/ssh up "$bed" 2 >"$TMPDIR/up" 2>&1
+case $? in
+0) trap 'tests/clusters/ssh down "$bed"' EXIT ;;
+77) cat "$TMPDIR/up"; [ $fails = 0 ]; exit ;;
+*) fail "no hosts: $(cat "$TMPDIR/up")"; exit 1 ;;
+esac
+mkdir -p "$TMPDIR/shared" && chmod 1777 "$TMPDIR/shared"
+by_ssh() { # by_ssh FILE OPTION...
+    tests/clusters/ssh in "$bed" ctl "$bin/rankquake" run --provider ssh --ssh "ssh -F $bed/ssh_config" --hosts worker@n0,worker@n1 "$@"
+}
+left_on() { # left_on HOST: what of a run is still there
+    # shellcheck disable=SC2009
+    tests/clusters/ssh in "$bed" "$1" ps -eo args | grep -E '^[^ ]*(rankquake-node|rankrun|rankprobe|ranktrain)' && fail "left on $1"
+}
+scenario node-kill '' '{id: f, when: {step: 25}, fault: node-kill, on: n1}'
+says 0 'f: node-kill on n1' by_ssh "$TMPDIR/node-kill.yaml" --out "$TMPDIR/runs"
+felt_at 25 node-kill
+left_on n0
+left_on n1
+scenario worker-signal '' '{id: f, when: {step: 25}, fault: worker-signal, with: {signal: SIGTERM}, on: rank 3}'
+says 0 'f: worker-signal on n' by_ssh "$TMPDIR/worker-signal.yaml" --out "$TMPDIR/runs"
+felt_at 25 worker-signal
+
+# A directory that each host has for itself; a key that nobody knows.
+says 3 'give --out a directory that all hosts share' by_ssh "$TMPDIR/calm.yaml" --fresh --out "$bed/local"
+grep -q 'n[01] (worker@n[01]): .* is not there what it is here' "$TMPDIR/said" || fail "whose directory it is: $(cat "$TMPDIR/said")"
+ssh-keygen -q -t ed25519 -N '' -f "$TMPDIR/wrong"
+sed "s#IdentityFile .*#IdentityFile $TMPDIR/wrong#" "$bed/ssh_config" >"$TMPDIR/wrong_config"
+says 4 'worker@n0: cannot be reached: exit code 255' by_ssh "$TMPDIR/calm.yaml" --out "$TMPDIR/runs" --ssh "ssh -F $TMPDIR/wrong_config"
+
+# A host that is lost in mid-run ends the run with its name, and leaves nothing on the other one.
+scenario lost ''
+sed -i 's/--steps=40/--steps=100000/' "$TMPDIR/lost.yaml"
+killed='' rc=none
+exec 5< <(by_ssh "$TMPDIR/lost.yaml" --out "$TMPDIR/lost" 2>&1 </dev/null; echo "rc $?")
+while read -r -t 180 -u 5 line; do
+    echo "$line" >>"$TMPDIR/lost.said"
+    case $line in
+    *'round 1: '*) [ -n "$killed" ] || { tests/clusters/ssh kill "$bed" n1; killed=1; } ;;
+    'rc '*) rc=${line#rc } ;;
+    esac
+done
+[ $rc = 3 ] && grep -q 'n1 (worker@n1): it was lost' "$TMPDIR/lost.said" || fail "a host that is lost: $rc, $(tail -n 20 "$TMPDIR/lost.said")"
+left_on n0
+[ $fails = 0 ]
