@@ -124,9 +124,10 @@ bed_neighbours() { # for `ip -batch`, with DEV to be replaced
 
 bed_know() { ip -batch <(sed "s/DEV/$1/; /\.$2 /d" "$dir/neighbours"); } # all but $bed_net.$2, which is oneself
 
-bed_private() { # mounts that a host has for itself: /run, /dev/shm, names of hosts, and a disk that no other sees
+bed_private() { # mounts that a host has for itself: /run, /dev/shm, /var/tmp, names of hosts, and a disk that no other sees
     mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /dev/shm && mount --bind "$dir/etc.hosts" /etc/hosts
     mount -t tmpfs -o mode=1777 tmpfs "$dir/local" && mount --bind "$dir/passwd" /etc/passwd
+    [[ $dir == /var/tmp/* ]] || mount -t tmpfs -o mode=1777 tmpfs /var/tmp # where helpers lock their host
     install -d -o 1000 -g 1000 /run/worker
     install -d -m 700 /run/root && export HOME=/run/root
     ip link set lo up
