@@ -269,9 +269,22 @@ static void put_unicode(struct buf *b, unsigned c) {
         buf_printf(b, "\\u%04x", c);
 }
 
+/* How much of it stands for itself: most texts as a whole. */
+static size_t plain_part(const char *s, const char *end) {
+    const char *p = s;
+    while (p < end && *p >= ' ' && *p <= '~' && *p != '"' && *p != '\\')
+        p++;
+    return (size_t)(p - s);
+}
+
 static void put_escaped(struct buf *b, const char *s, size_t n) {
     buf_putc(b, '"');
     for (const char *end = s + n; s < end;) {
+        size_t plain = plain_part(s, end);
+        buf_put(b, s, plain);
+        s += plain;
+        if (s == end)
+            break;
         unsigned c = 0;
         int len = utf8_read(s, (size_t)(end - s), &c);
         if (len <= 0)
@@ -342,9 +355,22 @@ void json_put_strings(struct json_writer *w, const char *key, const char *const 
     json_end_array(w);
 }
 
+/* Of which most records are made. */
+static void put_digits(struct buf *b, int64_t v) {
+    char text[20];
+    size_t at = sizeof(text);
+    uint64_t left = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    do
+        text[--at] = (char)('0' + left % 10);
+    while (left /= 10);
+    if (v < 0)
+        text[--at] = '-';
+    buf_put(b, text + at, sizeof(text) - at);
+}
+
 void json_put_i64(struct json_writer *w, const char *key, int64_t v) {
     begin(w, key);
-    buf_printf(w->out, "%lld", (long long)v);
+    put_digits(w->out, v);
 }
 
 void json_put_double(struct json_writer *w, const char *key, double v) {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PARTS = 4 };
+enum { PARTS = 16, AWAKE = PARTS / 2 }; /* the thread is woken for so many, or when nobody waits */
 static const size_t memory_size = (size_t)PARTS * DISK_SPOOL_PART;
 
 #ifndef MADV_POPULATE_WRITE
@@ -33,6 +33,7 @@ struct disk_spool {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint64_t given, written;
+    uint64_t told; /* up to which part the thread has been woken for what is given */
     int code;
     bool ends;
 };
@@ -126,14 +127,30 @@ int disk_spool_new(struct disk_spool **ret, int bytes, int lines, struct err *er
     return err_set(err, code, "hold what is recorded in memory");
 }
 
+static void wake(struct disk_spool *s) {
+    s->told = s->given;
+    pthread_cond_broadcast(&s->changed);
+}
+
+/* The part is full. A save is seldom larger than what the parts hold, and whoever is woken beside it takes
+ * a processor, and the way to the memory, from it. */
+static void next_part(struct disk_spool *s) {
+    pthread_mutex_lock(&s->lock);
+    s->given++;
+    if (s->given - s->written >= AWAKE)
+        wake(s);
+    while (s->given - s->written >= PARTS)
+        pthread_cond_wait(&s->changed, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+}
+
 void disk_spool_give(struct disk_spool *s) {
     if (!disk_spool_holds(s))
         return;
+    if (filled(s)->n || filled(s)->lines.len)
+        next_part(s);
     pthread_mutex_lock(&s->lock);
-    s->given++;
-    pthread_cond_broadcast(&s->changed);
-    while (s->given - s->written >= PARTS)
-        pthread_cond_wait(&s->changed, &s->lock);
+    wake(s);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -141,7 +158,7 @@ unsigned char *disk_spool_room(struct disk_spool *s, size_t size) {
     if (size > DISK_SPOOL_PART)
         return NULL;
     if (size > DISK_SPOOL_PART - filled(s)->n)
-        disk_spool_give(s);
+        next_part(s);
     return filled(s)->bytes + filled(s)->n;
 }
 
@@ -161,7 +178,7 @@ void disk_spool_line(struct disk_spool *s, const struct buf *line) {
 
 bool disk_spool_holds(const struct disk_spool *s) {
     const struct spooled *p = &s->parts[s->given % PARTS];
-    return p->n > 0 || p->lines.len > 0;
+    return p->n > 0 || p->lines.len > 0 || s->told < s->given;
 }
 
 int disk_spool_drain(struct disk_spool *s) {

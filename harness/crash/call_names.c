@@ -38,6 +38,7 @@ static mode_t masked(const struct call_scene *s, uint64_t mode) {
     return (mode_t)mode & 07777 & ~r->mask;
 }
 
+/* As it is now. */
 static bool look(const struct call_place *p, struct stat *ret) {
     return fstatat(p->parent, p->name, ret, AT_SYMLINK_NOFOLLOW) == 0;
 }
@@ -56,6 +57,7 @@ static void tell_open(const struct call_scene *s, const struct call_place *p, in
         o.deed = made ? DISK_CREATE : DISK_TRUNCATE;
         call_scene_tell(s, o);
     }
+    call_scene_served(s, &st, p->path);
     if (writes) {
         o.deed = DISK_OPEN;
         call_scene_tell(s, o);
@@ -65,20 +67,19 @@ static void tell_open(const struct call_scene *s, const struct call_place *p, in
 static int64_t open_file(const struct call_scene *s, int dir, uint64_t at, uint64_t flags,
                          uint64_t mode) {
     CALL_PLACE_CLOSE struct call_place p = CALL_PLACE_NONE;
-    struct stat was = {0};
     if (!(flags & (O_ACCMODE | O_CREAT | O_TRUNC)) || flags & O_PATH ||
         (flags & O_TMPFILE) == O_TMPFILE)
         return CALL_GOES_ON;
     bool follows = !(flags & O_NOFOLLOW) && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
     if (!call_place_find(s, dir, at, follows, &p))
         return CALL_GOES_ON;
-    bool there = look(&p, &was);
+    bool there = call_place_look(&p);
     FILE_CLOSE int fd = openat(p.parent, p.name, (int)flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY,
                                flags & O_CREAT ? masked(s, mode) : 0);
     if (fd < 0)
         return -errno;
     tell_open(s, &p, fd, (flags & O_ACCMODE) != O_RDONLY, !there,
-              there && flags & O_TRUNC && was.st_size > 0);
+              there && flags & O_TRUNC && p.st.st_size > 0);
     call_watch_give(s->r->watch, s->c->id, fd, flags & O_CLOEXEC);
     return CALL_ANSWERED;
 }
@@ -152,7 +153,6 @@ static int64_t rename_file(const struct call_scene *s, int from_dir, uint64_t fr
                            uint64_t to, unsigned flags) {
     CALL_PLACE_CLOSE struct call_place a = CALL_PLACE_NONE;
     CALL_PLACE_CLOSE struct call_place b = CALL_PLACE_NONE;
-    struct stat st = {0};
     bool first = call_place_find(s, from_dir, from, false, &a);
     bool second = call_place_find_beside(s, to_dir, to, &a, &b);
     if (!first && !second)
@@ -162,17 +162,19 @@ static int64_t rename_file(const struct call_scene *s, int from_dir, uint64_t fr
         if (a.parent < 0 || b.parent < 0)
             return CALL_GOES_ON;
     }
-    look(&a, &st);
+    call_place_look(&a);
     if (syscall(SYS_renameat2, a.parent, a.name, b.parent, b.name, flags) != 0)
         return -errno;
     if (first && second)
-        tell_rename(s, &a, &b, flags & RENAME_EXCHANGE, &st);
+        tell_rename(s, &a, &b, flags & RENAME_EXCHANGE, &a.st);
     else if (second)
         tell_arrived(s, &b);
     else
         call_scene_tell(s, (struct disk_operation){.deed = DISK_UNLINK,
-                                                   .file = call_scene_number(s, &st),
+                                                   .file = call_scene_number(s, &a.st),
                                                    .path = a.path});
+    if (flags & RENAME_EXCHANGE || S_ISDIR(a.st.st_mode))
+        call_scene_moved(s);
     return 0;
 }
 
@@ -254,14 +256,15 @@ int64_t call_does_symlink_at(const struct call_scene *s) {
 
 static int64_t unlink_file(const struct call_scene *s, int dir, uint64_t at, bool directory) {
     CALL_PLACE_CLOSE struct call_place p = CALL_PLACE_NONE;
-    struct stat st = {0};
     if (!call_place_find(s, dir, at, false, &p))
         return CALL_GOES_ON;
-    look(&p, &st);
+    call_place_look(&p);
     if (unlinkat(p.parent, p.name, directory ? AT_REMOVEDIR : 0) != 0)
         return -errno;
+    if (directory)
+        call_scene_moved(s);
     call_scene_tell(s, (struct disk_operation){.deed = directory ? DISK_RMDIR : DISK_UNLINK,
-                                               .file = call_scene_number(s, &st),
+                                               .file = call_scene_number(s, &p.st),
                                                .path = p.path});
     return 0;
 }

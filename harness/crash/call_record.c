@@ -1,6 +1,7 @@
 #include "harness/crash/call_record.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
 #include "harness/crash/call_scene.h"
@@ -66,7 +67,7 @@ static const struct {
 #endif
 };
 enum { DEEDS = sizeof(deeds) / sizeof(*deeds) };
-static const int64_t idle_ns = 2000000;
+static const int64_t idle_ns = 2000000, again_ns = 1000000;
 
 const struct call_watch *call_record_watch(void) {
     static struct call_watch w = {.passes_readers = true};
@@ -78,7 +79,9 @@ const struct call_watch *call_record_watch(void) {
 
 struct call_record *call_record_new(int watch, int dir, struct disk_recorder *to, struct err *err) {
     struct call_record *r = mem_new(struct call_record);
-    *r = (struct call_record){.watch = watch, .dir = dir, .to = to, .pidfd = -1, .threads = -1};
+    *r = (struct call_record){.watch = watch, .dir = dir, .to = to, .pidfd = -1};
+    for (size_t i = 0; i < CALL_FOLDERS; i++)
+        r->folders[i].fd = -1;
     r->idle = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (r->idle < 0)
         err_set(err, -errno, "make a timer");
@@ -93,9 +96,11 @@ struct call_record *call_record_free(struct call_record *r) {
     if (!r)
         return NULL;
     file_close(&r->pidfd);
-    file_close(&r->threads);
     file_close(&r->idle);
+    for (size_t i = 0; i < CALL_FOLDERS; i++)
+        file_close(&r->folders[i].fd);
     free(r->known);
+    crash_index_fini(&r->by_inode);
     buf_fini(&r->bytes);
     free(r);
     return NULL;
@@ -127,30 +132,36 @@ void call_record_idle(struct call_record *r) {
         disk_recorder_flush(r->to);
 }
 
-/* A thread of the process that called last: of the same one, however its number is used again. */
-static bool is_known(const struct call_record *r, pid_t thread) {
-    char name[16];
-    snprintf(name, sizeof(name), "%d", (int)thread);
-    return r->threads >= 0 && r->pidfd >= 0 && faccessat(r->threads, name, F_OK, 0) == 0;
+/* A thread of the process that called last: it is one of who has that number, and who had it has it still.
+ * No number is given again within a millisecond: all others are given before it. */
+static bool is_known(struct call_record *r, pid_t thread) {
+    int64_t was_ns = r->met_ns;
+    r->met_ns = clock_monotonic_ns();
+    if (r->pidfd < 0)
+        return false;
+    if (thread == r->thread && r->met_ns - was_ns < again_ns)
+        return true;
+    return (thread == r->pid || syscall(SYS_tgkill, r->pid, thread, 0) == 0) &&
+           syscall(SYS_pidfd_send_signal, r->pidfd, 0, NULL, 0) == 0;
 }
 
-/* Whose call it is: its pidfd and RANK. */
-static void meet(struct call_record *r, struct watched_call *c) {
+/* Whose call it is: its pidfd and RANK. False: it was not known, and may have died meanwhile. */
+static bool meet(struct call_record *r, struct watched_call *c) {
     char path[64];
-    if (is_known(r, c->thread)) {
+    bool known = is_known(r, c->thread);
+    r->thread = c->thread;
+    if (known) {
         c->pid = r->pid;
-        return;
+        return true;
     }
     file_close(&r->pidfd);
-    file_close(&r->threads);
     r->mask_known = false;
     r->pid = c->pid = call_watch_process(c->thread);
     r->pidfd = (int)syscall(SYS_pidfd_open, r->pid, 0);
-    snprintf(path, sizeof(path), "/proc/%d/task", (int)r->pid);
-    r->threads = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     snprintf(path, sizeof(path), "/proc/%d/environ", (int)r->pid);
     FILE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     disk_writer_in(fd, &r->who);
+    return false;
 }
 
 int call_record_serve(struct call_record *r, short revents) {
@@ -160,9 +171,10 @@ int call_record_serve(struct call_record *r, short revents) {
         return n;
     struct call_scene s = {r, &c};
     int64_t answer = CALL_GOES_ON;
-    meet(r, &c);
+    if (!meet(r, &c) && !call_watch_waits(r->watch, c.id))
+        return 1;
     for (size_t i = 0; i < DEEDS; i++)
-        if (deeds[i].nr == c.nr && call_watch_waits(r->watch, c.id))
+        if (deeds[i].nr == c.nr)
             answer = deeds[i].does(&s);
     if (answer == CALL_GOES_ON)
         call_watch_pass(r->watch, c.id);
@@ -171,11 +183,20 @@ int call_record_serve(struct call_record *r, short revents) {
     return 1;
 }
 
+/* What may take a file's name from it, or give its inode to another. */
+static bool takes_names(enum disk_deed d) {
+    return d == DISK_CREATE || d == DISK_RENAME || d == DISK_EXCHANGE || d == DISK_UNLINK;
+}
+
+void call_scene_moved(const struct call_scene *s) {
+    s->r->last_dir.known = s->r->last_file.known = false;
+    for (size_t i = 0; i < CALL_FOLDERS; i++)
+        file_close(&s->r->folders[i].fd);
+}
+
 void call_scene_tell(const struct call_scene *s, struct disk_operation o) {
     struct call_record *r = s->r;
-    bool names = o.deed != DISK_WRITE && o.deed != DISK_SYNC && o.deed != DISK_SYNC_DATA &&
-                 o.deed != DISK_OPEN && o.deed != DISK_CLOSE && o.deed != DISK_SYNC_RANGE;
-    r->last.known = r->last.known && !names; /* its path may be another now */
+    r->last_file.known = r->last_file.known && !takes_names(o.deed); /* its path may be another */
     r->served_ns = o.t_ns = clock_monotonic_ns();
     o.pid = s->c->pid;
     o.rank = r->who.rank;
@@ -187,8 +208,23 @@ void call_scene_tell(const struct call_scene *s, struct disk_operation o) {
         idle_at(r, o.t_ns + idle_ns);
 }
 
+void call_scene_served(const struct call_scene *s, const struct stat *st, const char *path) {
+    struct call_served *l = S_ISDIR(st->st_mode) ? &s->r->last_dir : &s->r->last_file;
+    l->known = st->st_nlink > 0 && str_copy(l->path, PATH_MAX, path);
+    l->dev = st->st_dev;
+    l->ino = st->st_ino;
+}
+
+/* ---- numbers ---- */
+
+static uint64_t hash_of(const struct stat *st) {
+    uint64_t inode[] = {(uint64_t)st->st_dev, (uint64_t)st->st_ino};
+    return crash_index_hash(0, inode, sizeof(inode));
+}
+
 static struct known_file *find_known(struct call_record *r, const struct stat *st) {
-    for (size_t i = 0; i < r->known_n; i++)
+    uint64_t hash = hash_of(st);
+    for (size_t at = 0, i; (i = crash_index_next(&r->by_inode, hash, &at)) != SIZE_MAX;)
         if (r->known[i].ino == st->st_ino && r->known[i].dev == st->st_dev)
             return &r->known[i];
     return NULL;
@@ -200,6 +236,7 @@ uint64_t call_scene_new_number(const struct call_scene *s, const struct stat *st
     if (!k) {
         mem_push(r->known, r->known_n) = (struct known_file){st->st_dev, st->st_ino, 0};
         k = &r->known[r->known_n - 1];
+        crash_index_put(&r->by_inode, hash_of(st), r->known_n - 1);
     }
     return k->file = ++r->files;
 }

@@ -76,23 +76,67 @@ int call_scene_file(const struct call_scene *s, int fd, char path[PATH_MAX], str
     int own = fd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, r->pidfd, fd, 0);
     if (own < 0 || fstat(own, ret) != 0)
         return file_close(&own), -1;
-    bool known = r->last.known && r->last.ino == ret->st_ino && r->last.dev == ret->st_dev;
-    if (known)
-        return str_copy(path, PATH_MAX, r->last.path), own;
+    const struct call_served *l = S_ISDIR(ret->st_mode) ? &r->last_dir : &r->last_file;
+    if (l->known && l->ino == ret->st_ino && l->dev == ret->st_dev)
+        return str_copy(path, PATH_MAX, l->path), own;
     if (!(S_ISREG(ret->st_mode) || S_ISDIR(ret->st_mode)) || !path_of_fd(s, fd, whole) ||
         !is_below(s, whole, path))
         return file_close(&own), -1;
-    r->last.known = ret->st_nlink > 0;
-    r->last.dev = ret->st_dev;
-    r->last.ino = ret->st_ino;
-    str_copy(r->last.path, PATH_MAX, path);
+    call_scene_served(s, ret, path);
     return own;
 }
 
 /* ---- names ---- */
 
 void call_place_close(struct call_place *p) {
+    if (p->borrowed)
+        p->parent = -1;
+    p->borrowed = false;
     file_close(&p->parent);
+}
+
+bool call_place_look(struct call_place *p) {
+    if (!p->looked)
+        p->there = fstatat(p->parent, p->name, &p->st, AT_SYMLINK_NOFOLLOW) == 0;
+    p->looked = true;
+    return p->there;
+}
+
+/* ---- folders ---- */
+
+/* The directory is asked for by the caller's own way to it, links and all; only if it is one that is kept
+ * open need nothing else be asked. */
+static bool find_folder(const struct call_scene *s, const char *way, struct call_place *ret) {
+    struct stat st;
+    if (stat(way, &st) != 0)
+        return false;
+    for (size_t i = 0; i < CALL_FOLDERS; i++) {
+        const struct call_folder *f = &s->r->folders[i];
+        if (f->fd < 0 || f->ino != st.st_ino || f->dev != st.st_dev)
+            continue;
+        ret->parent = f->fd;
+        ret->borrowed = true;
+        s->r->folders_lent = i;
+        return snprintf(ret->path, PATH_MAX, "%s%s%s", f->path, *f->path ? "/" : "", ret->name) <
+               PATH_MAX;
+    }
+    return false;
+}
+
+/* In place of another, but not of the one that was lent last: the same call may have it. */
+static void keep_folder(const struct call_scene *s, int parent, const char *path) {
+    struct call_record *r = s->r;
+    struct stat st;
+    r->folders_next = (r->folders_next + 1) % CALL_FOLDERS;
+    if (r->folders_next == r->folders_lent)
+        r->folders_next = (r->folders_next + 1) % CALL_FOLDERS;
+    struct call_folder *f = &r->folders[r->folders_next];
+    file_close(&f->fd);
+    if (fstat(parent, &st) != 0 || !str_copy(f->path, PATH_MAX, path))
+        return;
+    f->dev = st.st_dev;
+    f->ino = st.st_ino;
+    f->fd = fcntl(parent, F_DUPFD_CLOEXEC, 0);
 }
 
 /* Parts the last name off, without the slashes behind it. */
@@ -114,13 +158,15 @@ static bool tell_place(const struct call_scene *s, struct call_place *ret) {
     if (ret->parent < 0 || !file_path_of(ret->parent, whole, sizeof(whole)) ||
         !is_below(s, whole, below))
         return false;
+    keep_folder(s, ret->parent, below);
     return snprintf(ret->path, PATH_MAX, "%s%s%s", below, *below ? "/" : "", ret->name) < PATH_MAX;
 }
 
 static bool open_parent(const struct call_scene *s, const char *path, struct call_place *ret) {
     char root[64];
     snprintf(root, sizeof(root), "/proc/%d/root", (int)s->c->thread);
-    file_close(&ret->parent);
+    call_place_close(ret);
+    ret->looked = false;
     ret->parent = root_open(root, path, O_PATH | O_DIRECTORY);
     return tell_place(s, ret);
 }
@@ -138,9 +184,8 @@ static bool follow_link(const struct call_place *p, char path[PATH_MAX]) {
            snprintf(path, PATH_MAX, "%s/%s", whole, text) < PATH_MAX;
 }
 
-static bool is_link(const struct call_place *p) {
-    struct stat st;
-    return fstatat(p->parent, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+static bool is_link(struct call_place *p) {
+    return call_place_look(p) && S_ISLNK(p->st.st_mode);
 }
 
 static bool find(const struct call_scene *s, char path[PATH_MAX], bool follow,
@@ -166,14 +211,31 @@ static bool split(const char *text, struct call_place *ret) {
            str_copy(ret->name, NAME_MAX + 1, name);
 }
 
+/* By what name this process can ask for the folder of a text. False: there is none that means the same. */
+static bool way_to_folder(const struct call_scene *s, int dir, const char *folder,
+                          char ret[PATH_MAX]) {
+    char from[64];
+    if (*folder != '/')
+        link_of_fd(s, dir, from);
+    else if (!strstr(folder, ".."))
+        snprintf(from, sizeof(from), "/proc/%d/root", (int)s->c->thread);
+    else
+        return false;
+    return snprintf(ret, PATH_MAX, "%s/%s", from, folder) < PATH_MAX;
+}
+
 static bool find_text(const struct call_scene *s, int dir, const char *text, bool follow,
                       struct call_place *ret) {
-    char link[64], path[PATH_MAX], base[PATH_MAX] = "";
+    char way[PATH_MAX], path[PATH_MAX], base[PATH_MAX] = "";
     bool plain = split(text, ret);
     ret->seen_from = plain ? dir : NOWHERE;
+    if (plain && way_to_folder(s, dir, ret->folder, way) && find_folder(s, way, ret) &&
+        !(follow && is_link(ret)))
+        return true;
+    call_place_close(ret);
+    ret->looked = false;
     if (plain && !*ret->folder) { /* the short way, of most calls */
-        link_of_fd(s, dir, link);
-        ret->parent = open(link, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        ret->parent = open(way, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (ret->parent >= 0 && !(follow && is_link(ret)))
             return tell_place(s, ret);
     }
@@ -196,7 +258,8 @@ bool call_place_find_beside(const struct call_scene *s, int dir, uint64_t at,
         return false;
     if (first->parent >= 0 && first->seen_from == dir && split(text, ret) &&
         str_eq(ret->folder, first->folder)) {
-        ret->parent = fcntl(first->parent, F_DUPFD_CLOEXEC, 0);
+        ret->parent = first->parent;
+        ret->borrowed = true;
         size_t folder = (size_t)(str_base(first->path) - first->path);
         return *first->path && snprintf(ret->path, PATH_MAX, "%.*s%s", (int)folder, first->path,
                                         ret->name) < PATH_MAX;

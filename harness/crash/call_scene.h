@@ -4,10 +4,28 @@
 
 #include "base/buf.h"
 #include "harness/crash/call_record.h"
+#include "harness/crash/index.h"
 
 #include <limits.h>
 #include <stdbool.h>
 #include <sys/stat.h>
+
+/* A directory in which a name was found, kept open: whoever names it again has the same inode. */
+struct call_folder {
+    int fd; /* -1: none */
+    dev_t dev;
+    ino_t ino;
+    char path[PATH_MAX]; /* from the directory that is recorded */
+};
+enum { CALL_FOLDERS = 4 };
+
+/* A file, or a directory, that was served last; its path holds as long as no such name has changed. */
+struct call_served {
+    bool known;
+    dev_t dev;
+    ino_t ino;
+    char path[PATH_MAX];
+};
 
 struct call_record {
     int watch, dir;
@@ -20,15 +38,14 @@ struct call_record {
         uint64_t file;
     } * known;
     size_t known_n;
+    struct crash_index by_inode;
     uint64_t files; /* the last number given */
-    struct {
-        bool known;
-        dev_t dev;
-        ino_t ino;
-        char path[PATH_MAX];
-    } last;    /* the file that was served last, as long as no name has changed */
-    pid_t pid; /* whose pidfd is kept, and the directory of its threads */
-    int pidfd, threads;
+    struct call_served last_file, last_dir;
+    struct call_folder folders[CALL_FOLDERS];
+    size_t folders_next, folders_lent; /* the newest, and the one that a place has borrowed last */
+    pid_t pid, thread;                 /* whose pidfd is kept, and who called last of it */
+    int pidfd;
+    int64_t met_ns;         /* when */
     struct disk_writer who; /* the same process */
     mode_t mask;            /* its umask, where */
     bool mask_known;
@@ -45,7 +62,11 @@ struct call_scene {
 
 /* A name in the directory: of what lies below parent. */
 struct call_place {
-    int parent, seen_from; /* the directory of the caller's from which it was found; -1 */
+    int parent;    /* -1: none */
+    bool borrowed; /* it is one of the record's folders */
+    int seen_from; /* the directory of the caller's from which it was found; -1 */
+    bool looked, there;
+    struct stat st;        /* of what has the name, once looked */
     char folder[PATH_MAX]; /* how the caller's text begins, up to the name */
     char name[NAME_MAX + 1];
     char path[PATH_MAX]; /* from the directory */
@@ -56,6 +77,9 @@ struct call_place {
     }
 void call_place_close(struct call_place *p);
 #define CALL_PLACE_CLOSE __attribute__((cleanup(call_place_close)))
+
+/* What has the name, if that is a link the link; asked once. False: nothing has it. */
+bool call_place_look(struct call_place *p);
 
 /* What the caller means by a path, seen from a directory of its own (AT_FDCWD too). `at`: where the
  * text lies in it. follow: if the name is a link, what it leads to. False: not in the directory, or
@@ -78,6 +102,10 @@ bool call_scene_write(const struct call_scene *s, uint64_t at, const void *data,
 uint64_t call_scene_number(const struct call_scene *s, const struct stat *st);
 /* A new one: what was known by that inode is gone. */
 uint64_t call_scene_new_number(const struct call_scene *s, const struct stat *st);
+/* Its path is known until a name changes. */
+void call_scene_served(const struct call_scene *s, const struct stat *st, const char *path);
+/* A directory has another name now, or none: no path that was known holds. */
+void call_scene_moved(const struct call_scene *s);
 /* Fills in when and by whom, and adds it. */
 void call_scene_tell(const struct call_scene *s, struct disk_operation o);
 

@@ -81,6 +81,28 @@ static void test_what_no_part_has_room_for_is_put_in_several(void **state) {
     assert_byte(bytes, SIZE - 2, 1);
 }
 
+static void test_full_parts_are_held_until_they_are_given(void **state) {
+    FILE_CLOSE int bytes = memory_file();
+    FILE_CLOSE int lines = memory_file();
+    struct disk_spool *s = spool_to(bytes, lines);
+    BUF_FINI struct buf line = {0};
+    (void)state;
+    buf_puts(&line, "{}");
+    assert_false(disk_spool_holds(s));
+    for (int i = 0; i < 3; i++) {
+        disk_spool_put(s, (const unsigned char *)"abc", 3);
+        disk_spool_line(s, &line);
+        assert_non_null(disk_spool_room(s, DISK_SPOOL_PART)); /* and so of the next part */
+        assert_true(disk_spool_holds(s));
+    }
+    disk_spool_give(s);
+    assert_false(disk_spool_holds(s));
+    assert_int_equal(disk_spool_drain(s), 0);
+    assert_int_equal(lseek(bytes, 0, SEEK_END), 9);
+    assert_int_equal(lseek(lines, 0, SEEK_END), 6);
+    assert_null(disk_spool_free(s));
+}
+
 static void test_what_the_disk_does_not_take_is_told(void **state) {
     FILE_CLOSE int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
     FILE_CLOSE int lines = memory_file();
@@ -105,6 +127,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_more_than_is_ever_held_arrives_whole_and_in_order),
         cmocka_unit_test(test_what_no_part_has_room_for_is_put_in_several),
+        cmocka_unit_test(test_full_parts_are_held_until_they_are_given),
         cmocka_unit_test(test_what_the_disk_does_not_take_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,6 +84,27 @@ static void name_all_ways(void) {
     MUST(fsync(dir) == 0 && fsync(here) == 0);
 }
 
+static void make(int dir, const char *name) {
+    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    MUST(fd >= 0 && close(fd) == 0);
+}
+
+/* One way that leads elsewhere now, and one directory that has another name. */
+static void move_folders(void) {
+    MUST(mkdir("x", 0700) == 0 && mkdir("y", 0700) == 0 && symlink("x", "here") == 0);
+    make(AT_FDCWD, "here/f");
+    MUST(unlink("here") == 0 && symlink("y", "here") == 0);
+    make(AT_FDCWD, "here/g");
+    int dir = open("x", O_RDONLY | O_DIRECTORY), fd = openat(dir, "f", O_WRONLY);
+    MUST(dir >= 0 && fd >= 0 && fsync(dir) == 0 && rename("x", "z") == 0);
+    MUST(write(fd, "w", 1) == 1 && fsync(dir) == 0 && close(fd) == 0);
+    make(dir, "h");
+    MUST(chdir("y") == 0);
+    make(AT_FDCWD, "k");
+    MUST(chdir("..") == 0 && close(dir) == 0);
+    make(AT_FDCWD, "k");
+}
+
 /* What fails, and what is elsewhere, changes nothing; what could not be seen is refused. */
 static void what_is_not_recorded(void) {
     int fd = open("/dev/null", O_WRONLY), in = open("l", O_RDONLY), to;
@@ -103,6 +124,7 @@ static void change(const char *dir) {
     change_modes();
     map();
     name_all_ways();
+    move_folders();
     what_is_not_recorded();
     _exit(0);
 }
