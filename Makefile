@@ -217,7 +217,7 @@ $(filter $(OUT)/tests/scenarios/jobs/ranktrain/gpu/%,$(TESTS) $(SPAWNEES)) $(OUT
 $(addprefix $(OUT)/tests/agent/core/,test_coordinator test_leave test_lifeline test_rendezvous test_rounds test_session test_standby): $(OUT)/tests/agent/core/script.o
 $(addprefix $(OUT)/tests/harness/run/,test_targets test_timeline test_triggers test_until test_sticky test_inquiry): $(OUT)/tests/harness/run/stage.o
 $(addprefix $(OUT)/tests/agent/legacy/,test_fleet test_seeds): $(addprefix $(OUT)/tests/agent/legacy/,fleet.o tree_model.o)
-$(addprefix $(OUT)/tests/harness/judge/checks/,test_cases test_checks test_lost): $(OUT)/tests/harness/judge/checks/cases.o
+$(addprefix $(OUT)/tests/harness/judge/checks/,test_cases test_checks test_doubt test_lost): $(OUT)/tests/harness/judge/checks/cases.o
 $(OUT)/tests/harness/cluster/spawn_cluster: $(OUT)/tests/harness/cluster/theatre.o
 
 # Made anew too when an object comes or goes that is not newer, as one of a file that was moved.

@@ -75,6 +75,7 @@ static int render(const struct recorded_run *run, const struct report_style *sty
     html_recoveries(&h);
     html_checks(&h);
     html_rounds(&h);
+    html_clocks(&h);
     html_trouble(&h);
     html_put(&h, "</main>\n");
     put_end(&h);

@@ -49,6 +49,7 @@ int html_x(const struct html *h, int64_t t_ns);
 double html_percent(const struct html *h, int64_t t_ns);
 /* "937 ms", "12.3 s", "4 min 10 s". */
 void html_duration(struct html *h, int64_t ns);
+void html_bound(struct html *h, int64_t bound_ns); /* " ± 0.4 ms", or nothing */
 const char *html_plural(size_t n); /* "" or "s" */
 /* The class of a finding's colour, and its sign. */
 const char *html_tone(enum finding_status s);
@@ -64,6 +65,7 @@ void html_curves(struct html *h);     /* ... workers running and loss, below the
 void html_recoveries(struct html *h); /* every fault and what recovering from it took */
 void html_checks(struct html *h);
 void html_rounds(struct html *h);
+void html_clocks(struct html *h);  /* of hosts that have one of their own */
 void html_trouble(struct html *h); /* what was tried in which phase, and what was not */
 
 /* ---- what the picture of the page and that of svg.c share ---- */

@@ -34,6 +34,7 @@ static void put_waterfall(struct html *h, const struct incident *i) {
                  p, phase_name((enum phase)p), meaning((enum phase)p), at_ns / all_ns * 100,
                  (double)ns / all_ns * 100);
         html_duration(h, ns);
+        html_bound(h, i->phase_bound_ns[p]);
         html_put(h, "</span></li>\n");
         at_ns += (double)ns;
     }
@@ -65,6 +66,7 @@ static void put_outcome(struct html *h, const struct incident *i) {
         html_put(h, "<p>%s again after <b>",
                  i->phase_ns[PHASE_FIRST_STEP] >= 0 ? "Training" : "Started");
         html_duration(h, i->recover_ns);
+        html_bound(h, i->recover_bound_ns);
         html_put(h, "</b>");
         int64_t again = story_steps_again(i->round, i->next);
         if (again > 0)

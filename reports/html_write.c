@@ -1,6 +1,7 @@
 /* Writes text and numbers into a page, escaped. */
 #include "reports/escape.h"
 #include "reports/html.h"
+#include "reports/story.h"
 
 void html_put(struct html *h, const char *fmt, ...) {
     va_list ap;
@@ -35,6 +36,12 @@ void html_duration(struct html *h, int64_t ns) {
         html_put(h, "%.*f\u00a0s", s < 10 ? 2 : 1, s);
     else
         html_put(h, "%lld\u00a0min %lld\u00a0s", (long long)(s / 60), (long long)s % 60);
+}
+
+void html_bound(struct html *h, int64_t bound_ns) {
+    BUF_FINI struct buf text = {0};
+    story_bound(bound_ns, true, &text);
+    html_put(h, "%s", buf_str(&text));
 }
 
 const char *html_plural(size_t n) {

@@ -32,6 +32,20 @@ static void put_round(const struct recorded_run *run, const struct incidents *is
     json_end_object(w);
 }
 
+/* Where its moments are of different hosts. */
+static void put_bounds(struct json_writer *w, const struct incident *i) {
+    bool any = i->recover_bound_ns;
+    for (int p = 0; p < PHASE_N; p++)
+        any |= i->phase_bound_ns[p];
+    if (!any)
+        return;
+    story_put_ms(w, "recover_bound_ms", i->recover_bound_ns);
+    json_object(w, "phases_bound_ms");
+    for (int p = 0; p < PHASE_N; p++)
+        story_put_ms(w, phase_name((enum phase)p), i->phase_bound_ns[p]);
+    json_end_object(w);
+}
+
 static void put_fault(const struct recorded_run *run, struct json_writer *w,
                       const struct incident *i) {
     json_object(w, NULL);
@@ -58,7 +72,30 @@ static void put_fault(const struct recorded_run *run, struct json_writer *w,
     for (int p = 0; p < PHASE_N; p++)
         story_put_ms(w, phase_name((enum phase)p), i->phase_ns[p]);
     json_end_object(w);
+    put_bounds(w, i);
     json_end_object(w);
+}
+
+static void put_clocks(const struct history *h, struct json_writer *w) {
+    struct clocks c;
+    clocks_load(&c, h);
+    if (c.n)
+        json_array(w, "clocks");
+    for (size_t i = 0; i < c.n; i++) {
+        const struct node_clock *k = &c.v[i];
+        json_object(w, NULL);
+        json_put_string(w, "node", k->node);
+        json_put_string(w, "host", k->host);
+        json_put_i64(w, "ahead_ns", k->ahead_ns);
+        json_put_i64(w, "bound_ns", k->bound_ns);
+        json_put_i64(w, "stamps_bound_ns", k->most_ns);
+        json_put_i64(w, "samples", k->samples);
+        json_put_i64(w, "steps", k->steps);
+        json_end_object(w);
+    }
+    if (c.n)
+        json_end_array(w);
+    clocks_fini(&c);
 }
 
 static int render(const struct recorded_run *run, const struct report_style *style, struct buf *out,
@@ -87,6 +124,7 @@ static int render(const struct recorded_run *run, const struct report_style *sty
     for (size_t i = 0; i < is.n; i++)
         put_fault(run, &w, is.v[i]);
     json_end_array(&w);
+    put_clocks(run->history, &w);
     json_end_object(&w);
     buf_putc(out, '\n');
     incidents_fini(&is);

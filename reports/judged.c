@@ -37,6 +37,19 @@ static void take_faults(struct judged *j, const struct recorded_run *run, struct
     incidents_fini(&is);
 }
 
+static void take_clocks(struct judged *j, const struct recorded_run *run, struct arena *a) {
+    struct clocks c;
+    clocks_load(&c, run->history);
+    j->clocks = arena_array(a, const char *, 2 * c.n + 1);
+    for (size_t i = 0; i < c.n; i++) {
+        BUF_FINI struct buf text = {0};
+        story_clock(&c.v[i], true, &text);
+        j->clocks[2 * i] = arena_printf(a, "clock.%s", c.v[i].node);
+        j->clocks[2 * i + 1] = arena_strdup(a, buf_str(&text));
+    }
+    clocks_fini(&c);
+}
+
 /* One that ended by itself says more than one that was killed. */
 static const struct worker *last_failed(const struct rounds *rs) {
     const struct worker *found = NULL;
@@ -106,6 +119,7 @@ void judged_take(struct judged *ret, const struct recorded_run *run, const char 
                            .output_of = ""};
     take_findings(ret, run->verdict, a);
     take_faults(ret, run, a);
+    take_clocks(ret, run, a);
     if (ret->exit_code)
         take_output(ret, run, a);
 }

@@ -23,6 +23,7 @@ struct judged {
     struct finding *v; /* what was found; check is the arena's */
     size_t n;
     const char *command, *version, *launcher, *isolation, *lost, *loud;
+    const char **clocks; /* NAME, text, .. of hosts with a clock of their own; NULL-ended */
     struct judged_fault *faults;
     size_t faults_n;
     const char

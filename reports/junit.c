@@ -217,6 +217,8 @@ static void put_properties(struct buf *out, const struct judged *const *v, size_
     put_property_known(out, "directory", j->dir);
     put_property_known(out, "fewer", j->lost);
     put_property_known(out, "beware", j->loud);
+    for (const char **c = j->clocks; c && *c; c += 2)
+        put_property(out, c[0], c[1]);
     put_repeats(out, v, n);
     buf_puts(out, "  </properties>\n");
 }

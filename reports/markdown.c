@@ -55,11 +55,11 @@ static size_t count_bad(const struct verdict *v) {
     return story_count(v, FINDING_FAIL) + story_count(v, FINDING_UNKNOWN);
 }
 
-static void put_ms(struct buf *out, int64_t ns) {
-    if (ns < 0)
-        buf_puts(out, " | ");
-    else
-        buf_printf(out, "%.0f ms | ", (double)ns / 1e6);
+static void put_ms(struct buf *out, int64_t ns, int64_t bound_ns) {
+    if (ns >= 0)
+        buf_printf(out, "%.0f ms", (double)ns / 1e6);
+    story_bound(ns < 0 ? 0 : bound_ns, true, out);
+    buf_puts(out, " | ");
 }
 
 static void put_fault(struct buf *out, const struct incident *i) {
@@ -77,8 +77,8 @@ static void put_fault(struct buf *out, const struct incident *i) {
                             : i->unfelt    ? i->unfelt
                                            : "nothing shows it");
     buf_puts(out, " | ");
-    put_ms(out, i->phase_ns[PHASE_DETECT]);
-    put_ms(out, i->recover_ns);
+    put_ms(out, i->phase_ns[PHASE_DETECT], i->phase_bound_ns[PHASE_DETECT]);
+    put_ms(out, i->recover_ns, i->recover_bound_ns);
     buf_putc(out, '\n');
 }
 

@@ -1,6 +1,7 @@
 /* story: what the reports tell alike: how a round ended, where it resumed, when a thing was. */
 #pragma once
 
+#include "harness/history/clocks.h"
 #include "reports/report.h"
 
 /* Seconds since the run began. */
@@ -18,6 +19,11 @@ int64_t story_last_step(const struct round *r);
 int64_t story_steps_again(const struct round *before, const struct round *after);
 /* Below 0 it is null. */
 void story_put_ms(struct json_writer *w, const char *key, int64_t ns);
+/* A time as it is with what it may be off: " ± 0.4 ms" where its moments are of different hosts. In ASCII
+ * "+-", where there is no Unicode. */
+void story_bound(int64_t bound_ns, bool unicode, struct buf *out);
+/* "node7: 7.000012 s ahead, asked 34 times, its stamps within ± 0.12 ms, set once". */
+void story_clock(const struct node_clock *c, bool unicode, struct buf *out);
 /* Why the round ended, in words: "dark (node-poweroff on n2)", "all workers ended well" ... */
 void story_round_end(const struct incidents *is, const struct round *r, struct buf *out);
 /* ", in force at 0.537 s, 0.4 ms after its moment". */

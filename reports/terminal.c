@@ -217,21 +217,32 @@ static void put_rounds(struct page *p, const struct recorded_run *run, const str
 
 /* ---- faults ---- */
 
+/* "937 ms ± 0.4 ms" */
+static void put_time(const struct page *p, struct buf *out, int64_t ns, int64_t bound_ns) {
+    buf_printf(out, "%.0f ms", (double)ns / 1e6);
+    story_bound(bound_ns, p->style.unicode, out);
+}
+
 static void put_times(struct page *p, const struct incident *i) {
     BUF_FINI struct buf text = {0};
     bool steps = i->phase_ns[PHASE_FIRST_STEP] >= 0;
-    if (i->phase_ns[PHASE_DETECT] >= 0)
-        buf_printf(&text, "detected in %.0f ms (a worker %s)",
-                   (double)i->phase_ns[PHASE_DETECT] / 1e6,
+    if (i->phase_ns[PHASE_DETECT] >= 0) {
+        buf_puts(&text, "detected in ");
+        put_time(p, &text, i->phase_ns[PHASE_DETECT], i->phase_bound_ns[PHASE_DETECT]);
+        buf_printf(&text, " (a worker %s)",
                    i->by_signal ? "was ended by a signal" : "ended by itself");
-    if (i->recover_ns >= 0)
-        buf_printf(&text, "%s%s again after %.0f ms", text.len ? ", " : "",
-                   steps ? "training" : "started", (double)i->recover_ns / 1e6);
+    }
+    if (i->recover_ns >= 0) {
+        buf_printf(&text, "%s%s again after ", text.len ? ", " : "",
+                   steps ? "training" : "started");
+        put_time(p, &text, i->recover_ns, i->recover_bound_ns);
+    }
     for (int k = PHASE_STOP, first = 1; k < PHASE_N; k++) {
         if (i->phase_ns[k] < 0)
             continue;
         buf_printf(&text, "%s%s %.0f", first ? "; then " : ", ", phase_name((enum phase)k),
                    (double)i->phase_ns[k] / 1e6);
+        story_bound(i->phase_bound_ns[k], p->style.unicode, &text);
         first = 0;
     }
     if (text.len) {
@@ -274,6 +285,23 @@ static void put_faults(struct page *p, const struct recorded_run *run, const str
         put_fault(p, run, is->v[i]);
 }
 
+/* Of nodes whose hosts have a clock of their own. */
+static void put_clocks(struct page *p, const struct recorded_run *run) {
+    struct clocks c;
+    clocks_load(&c, run->history);
+    if (c.n)
+        page_heading(p, "clocks");
+    for (size_t i = 0; i < c.n; i++) {
+        BUF_FINI struct buf text = {0};
+        story_clock(&c.v[i], p->style.unicode, &text);
+        page_put(p, INK_PLAIN, "  ");
+        page_put(p, INK_PLAIN, c.v[i].node);
+        page_put(p, INK_PLAIN, " ");
+        page_wrap(p, FAULT, INK_DIM, buf_str(&text));
+    }
+    clocks_fini(&c);
+}
+
 static void put_last(struct page *p, const struct recorded_run *run) {
     BUF_FINI struct buf text = {0};
     page_line(p);
@@ -297,6 +325,7 @@ static int render(const struct recorded_run *run, const struct report_style *sty
     put_checks(&p, run->verdict);
     put_rounds(&p, run, &is);
     put_faults(&p, run, &is);
+    put_clocks(&p, run);
     put_last(&p, run);
     incidents_fini(&is);
     return 0;

@@ -1,14 +1,17 @@
 /* The recorded run as a trace of the Trace Event Format, which Perfetto's UI and chrome://tracing open:
- * a process for each node with a track for each of its workers, one for the rounds, one for the
- * faults, and one for the phases of each recovery. */
+ * a process for each node with a track for each of its workers, one for the rounds, with a track more
+ * for each that goes on beside another, one for the faults, and one for the phases of each recovery. */
 #include "reports/report.h"
 #include "reports/story.h"
 
 #include "base/str.h"
 
+#include <stdio.h>
+
+
 /* Processes of the trace; those of the nodes follow. */
 enum { ROUNDS = 1, FAULTS, RECOVERIES, NODES };
-enum { NODES_MAX = 4096 };
+enum { NODES_MAX = 4096, ROUNDS_MAX = 64 };
 
 struct tracks {
     const struct recorded_run *run;
@@ -16,6 +19,8 @@ struct tracks {
     int64_t end_ns;
     const char *nodes[NODES_MAX]; /* by process, from NODES */
     int nodes_n;
+    int64_t rounds_end_ns[ROUNDS_MAX]; /* of the last round on each track of rounds */
+    int rounds_n;
 };
 
 static double us(const struct tracks *t, int64_t t_ns) {
@@ -86,13 +91,31 @@ static void put_worker(struct tracks *t, const struct worker *k) {
     span_end(t);
 }
 
+/* The first on which no other round goes on; those that are too many for that are on the last. */
+static int round_track(struct tracks *t, int64_t from_ns, int64_t to_ns) {
+    int at = 0;
+    while (at < t->rounds_n && t->rounds_end_ns[at] > from_ns && at < ROUNDS_MAX - 1)
+        at++;
+    if (at == t->rounds_n) {
+        char name[32];
+        snprintf(name, sizeof(name), at ? "rounds beside (%d)" : "rounds", at);
+        put_name(t, "thread_name", ROUNDS, at, name);
+        t->rounds_n++;
+    }
+    if (to_ns > t->rounds_end_ns[at])
+        t->rounds_end_ns[at] = to_ns;
+    return at;
+}
+
 static void put_round(struct tracks *t, const struct incidents *is, const struct round *r) {
     char name[64];
     BUF_FINI struct buf why = {0};
     int64_t ended_ns = round_ended_ns(r);
     story_round_end(is, r, &why);
     snprintf(name, sizeof(name), "round %d, %d workers", r->number, r->world_size);
-    span(t, name, ROUNDS, 0, r->first_start_ns, ended_ns ? ended_ns : t->end_ns);
+    ended_ns = ended_ns ? ended_ns : t->end_ns;
+    int track = round_track(t, r->first_start_ns, ended_ns);
+    span(t, name, ROUNDS, track, r->first_start_ns, ended_ns);
     json_put_bool(&t->w, "complete", r->complete);
     json_put_string(&t->w, "ended_by", buf_str(&why));
     span_end(t);

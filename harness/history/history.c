@@ -49,10 +49,16 @@ int64_t record_i64(const struct record *r, const char *key, int64_t absent) {
     return json_get_i64(r->fields, key, absent);
 }
 
+int64_t record_there_ns(const struct record *r) {
+    return r->bound_ns ? record_i64(r, "there", r->t_ns) : r->t_ns;
+}
+
 void record_put(const struct record *r, struct json_writer *w) {
     json_object(w, NULL);
     json_put_i64(w, "seq", r->seq);
     json_put_i64(w, "t", r->t_ns);
+    if (r->bound_ns)
+        json_put_i64(w, "bound", r->bound_ns);
     json_put_string(w, "source", source_name(r->source));
     json_put_string(w, "kind", r->kind);
     if (*r->node)
@@ -121,7 +127,7 @@ static void add(struct history *h, struct record *r) {
 
 /* What every record has stands in the record itself. */
 static void take_out_common(struct json *line) {
-    static const char *const common[] = {"seq", "t", "source", "kind", "node", "pid"};
+    static const char *const common[] = {"seq", "t", "bound", "source", "kind", "node", "pid"};
     for (struct json **at = &line->first; *at;) {
         bool known = false;
         for (size_t i = 0; i < sizeof(common) / sizeof(*common) && !known; i++)
@@ -141,6 +147,7 @@ static int look(const struct history *h, const struct json *line, struct record 
     *ret = (struct record){
         .seq = json_get_i64(line, "seq", -1),
         .t_ns = json_get_i64(line, "t", -1),
+        .bound_ns = json_get_i64(line, "bound", 0),
         .kind = json_get_string(line, "kind", ""),
         .node = json_get_string(line, "node", ""),
         .pid = json_get_i64(line, "pid", 0),
@@ -149,6 +156,8 @@ static int look(const struct history *h, const struct json *line, struct record 
         return err_say(err, -EBADMSG, "\"seq\" must be a number that rises from line to line");
     if (ret->t_ns < 0 || ret->t_ns > INT64_MAX / 4) /* so that sums of times do not overflow */
         return err_say(err, -EBADMSG, "\"t\" must be a time in nanoseconds");
+    if (ret->bound_ns < 0 || ret->bound_ns > INT64_MAX / 4)
+        return err_say(err, -EBADMSG, "\"bound\" must be so many nanoseconds, or none");
     if (!source_find(json_get_string(line, "source", NULL), &ret->source))
         return err_say(err, -EBADMSG,
                        "\"source\" must be one of harness, kernel, wire, disk, probe, job, "
@@ -207,18 +216,27 @@ void history_create_in(struct history *h, int fd) {
         abort(); /* out of memory */
 }
 
-struct json_writer *history_begin(struct history *h, int64_t t_ns, enum source source,
-                                  const char *kind) {
+struct json_writer *history_begin_at(struct history *h, const struct history_stamp *at,
+                                     enum source source, const char *kind) {
     assert(*kind);
     buf_clear(&h->line);
     h->writer = (struct json_writer){.out = &h->line};
     json_object(&h->writer, NULL);
     json_put_i64(&h->writer, "seq", h->n ? h->records[h->n - 1]->seq + 1 : 1);
-    json_put_i64(&h->writer, "t", t_ns);
+    json_put_i64(&h->writer, "t", at->t_ns);
+    if (at->bound_ns) {
+        json_put_i64(&h->writer, "bound", at->bound_ns);
+        json_put_i64(&h->writer, "there", at->there_ns);
+    }
     json_put_string(&h->writer, "source", source_name(source));
     json_put_string(&h->writer, "kind", kind);
     h->head = h->line.len;
     return &h->writer;
+}
+
+struct json_writer *history_begin(struct history *h, int64_t t_ns, enum source source,
+                                  const char *kind) {
+    return history_begin_at(h, &(struct history_stamp){.t_ns = t_ns}, source, kind);
 }
 
 /* Flushed line by line: what was seen before the harness was killed can be read afterwards. */
@@ -258,18 +276,57 @@ void history_fini(struct history *h) {
     *h = (struct history){0};
 }
 
-/* Counted first: of millions of records an array that doubles would take twice what it needs. */
-void history_filter(struct history *ret, const struct history *h, unsigned mask) {
-    size_t n = 0;
-    history_each(r, h) n += (mask >> r->source & 1u);
-    *ret = (struct history){.torn = h->torn,
+/* As much of h as is no record. */
+static struct history like(const struct history *h) {
+    return (struct history){.torn = h->torn,
                             .too_long = h->too_long,
                             .missing = h->missing,
                             .gap = h->gap,
                             .write_error = h->write_error};
+}
+
+/* Counted first: of millions of records an array that doubles would take twice what it needs. */
+void history_filter(struct history *ret, const struct history *h, unsigned mask) {
+    size_t n = 0;
+    history_each(r, h) n += (mask >> r->source & 1u);
+    *ret = like(h);
     ret->records = arena_array(&ret->arena, struct record *, n + 1);
     ret->cap = n + 1;
     for (size_t i = 0; i < h->n; i++)
         if (mask & 1u << h->records[i]->source)
             add(ret, h->records[i]);
+}
+
+/* The fields with another t0; those in front of it are copied, those behind it shared. */
+static const struct json *with_t0(struct arena *a, const struct json *fields, int64_t by_ns) {
+    struct json *copy = arena_new(a, struct json), **link = &copy->first;
+    *copy = *fields;
+    json_each(it, fields) {
+        struct json *one = arena_new(a, struct json);
+        *one = *it;
+        *link = one;
+        link = &one->next;
+        if (strcmp(it->key, "t0") == 0 && it->type == JSON_INT) {
+            one->integer += by_ns;
+            break;
+        }
+    }
+    return copy;
+}
+
+void history_retime(struct history *ret, const struct history *h, const int64_t *t_ns) {
+    *ret = like(h);
+    ret->records = arena_array(&ret->arena, struct record *, h->n + 1);
+    ret->cap = h->n + 1;
+    for (size_t i = 0; i < h->n; i++) {
+        struct record *r = h->records[i];
+        if (r->t_ns != t_ns[i]) {
+            r = arena_new(&ret->arena, struct record);
+            *r = *h->records[i];
+            r->t_ns = t_ns[i];
+            if (record_is(r, "fault-in-force"))
+                r->fields = with_t0(&ret->arena, r->fields, t_ns[i] - h->records[i]->t_ns);
+        }
+        add(ret, r);
+    }
 }

@@ -7,6 +7,9 @@
  *     source  who says so: kernel | wire | disk | probe are evidence; job | launcher | user are
  *             claims; harness is the record of what the harness itself did
  *     kind    what; then the fields of that kind, and node ("n0") and pid (host's) where they apply
+ * and of what was stamped on a host with a clock of its own, where t is that stamp in the harness's time,
+ *     bound   it may have been so many nanoseconds earlier or later
+ *     there   the stamp itself, in nanoseconds of that host's clock: two of one node are in that order
  *
  * kinds by source (history_kinds.c is the table of them that programs read):
  *
@@ -36,6 +39,11 @@
  *             by-hand {line, error?}   what was asked for by hand; error: it was refused
  *             paused {step?}   resumed {ns}   it stands still, at its start or where a worker came to that
  *             step; it goes on, after so long
+ *             clock {node, host, ahead_ns, bound_ns, round_ns, samples, steps}   each second, of a node
+ *             whose host has a clock of its own: by how much it is ahead of the harness's, give or take;
+ *             round: the shortest that a question and its answer were on their way
+ *             clock-step {node, host, was_ns, ahead_ns, bound_ns}   that clock, or ours, has been set since
+ *             the clock before: ahead by was_ns, and then by ahead_ns
  *             control {model, label, step_ns, pace_ns?, first_step?, last_step?, loss?, kept?,
  *             cached, dir}   what the control run gave; pace: mean time from step to step, of all
  *             workers; kept: so many complete checkpoints lay there in the end, fewer than it had
@@ -186,6 +194,7 @@ struct record {
     const char *kind;
     const char *node;          /* "" when it has none */
     int64_t pid;               /* 0 when it has none */
+    int64_t bound_ns;          /* 0: by the harness's own clock */
     const struct json *fields; /* the rest of the line: all that has no member here */
 };
 
@@ -227,19 +236,31 @@ int history_take(struct history *h, const char *line, size_t len, struct err *er
 /* *ret becomes the part of h that the sources in mask (1u << SOURCE_...) have said; it shares the
  * records, so h must outlive it. Freed with history_fini too. */
 void history_filter(struct history *ret, const struct history *h, unsigned mask);
+/* *ret becomes h with other times: t_ns, one for each record, and t0 of a fault moved by as much. It
+ * shares all else, so h must outlive it. Freed with history_fini too. */
+void history_retime(struct history *ret, const struct history *h, const int64_t *t_ns);
 void history_fini(struct history *h);
+
+/* A moment of a host with a clock of its own: t, give or take bound_ns, is there_ns by that clock. */
+struct history_stamp {
+    int64_t t_ns, bound_ns, there_ns;
+};
 
 /* history_begin opens a line with the common fields; the caller puts what else there is with the
  * json_put_ functions; history_end writes it out and returns the record, which lives as long as h.
  */
 struct json_writer *history_begin(struct history *h, int64_t t_ns, enum source source,
                                   const char *kind);
+/* The same of what was stamped elsewhere; bound_ns 0: history_begin. */
+struct json_writer *history_begin_at(struct history *h, const struct history_stamp *at,
+                                     enum source source, const char *kind);
 const struct record *history_end(struct history *h);
 
 bool record_is(const struct record *r, const char *kind);
 const struct json *record_get(const struct record *r, const char *key); /* NULL: absent */
 const char *record_text(const struct record *r, const char *key);       /* "": absent */
 int64_t record_i64(const struct record *r, const char *key, int64_t absent);
+int64_t record_there_ns(const struct record *r); /* its own host's stamp; t where it has none */
 void record_put(const struct record *r, struct json_writer *w); /* the whole line, as an object */
 /* The record of that number, or NULL. */
 const struct record *history_record(const struct history *h, int64_t seq);

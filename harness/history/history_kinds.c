@@ -32,6 +32,12 @@ const struct history_kind history_kinds[] = {
     {SOURCE_HARNESS, "calibration", "how long a small fixed computation took, each time",
      FIELDS(MUST("at", TEXT), MUST("wall_ns", LIST), F("processors", INT), F("cpu_ns", INT),
             F("sum", INT))},
+    {SOURCE_HARNESS, "clock", "by how much the clock of a node's host is ahead of the harness's",
+     FIELDS(NODE, MUST("host", TEXT), MUST("ahead_ns", INT), MUST("bound_ns", INT),
+            F("round_ns", INT), F("samples", INT), F("steps", INT))},
+    {SOURCE_HARNESS, "clock-step", "the clock of a node's host, or the harness's, has been set",
+     FIELDS(NODE, MUST("host", TEXT), MUST("was_ns", INT), MUST("ahead_ns", INT),
+            MUST("bound_ns", INT))},
     {SOURCE_HARNESS, "control", "what the control run gave",
      FIELDS(F("model", TEXT), F("label", TEXT), F("step_ns", INT), F("pace_ns", INT),
             F("first_step", INT), F("last_step", INT), F("loss", NUMBER), F("kept", INT),
@@ -373,6 +379,18 @@ static void put_common(struct json_writer *w) {
     json_put_string(w, "type", "integer");
     json_put_i64(w, "minimum", 0);
     json_put_i64(w, "maximum", INT64_MAX / 4);
+    json_end_object(w);
+    json_object(w, "bound");
+    json_put_string(w, "description",
+                    "it may have been so many nanoseconds earlier or later: it was stamped by the "
+                    "clock of the node's own host");
+    json_put_string(w, "type", "integer");
+    json_put_i64(w, "minimum", 0);
+    json_put_i64(w, "maximum", INT64_MAX / 4);
+    json_end_object(w);
+    json_object(w, "there");
+    json_put_string(w, "description", "that stamp, by that clock");
+    json_put_string(w, "type", "integer");
     json_end_object(w);
     json_object(w, "source");
     json_put_string(w, "description",

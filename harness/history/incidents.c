@@ -73,7 +73,8 @@ static struct incident *incident_of(struct incidents *is, const struct record *r
     }
     struct incident *i = arena_new(&is->arena, struct incident);
     *i = (struct incident){
-        .id = id, .fault = "", .n = n, .late_ns = -1, .step = -1, .evidence = "", .unfelt = ""};
+        .id = id, .fault = "", .n = n, .late_ns = -1, .step = -1, .evidence = "", .unfelt = "",
+        .t0_node = ""};
     is->v[is->n++] = i;
     if (!tsearch(i, &is->by_name, by_name))
         abort(); /* out of memory */
@@ -130,6 +131,8 @@ static void read_in_force(struct incidents *is, struct incident *i, const struct
     i->force_seq = r->seq;
     i->leave_signal = (int)within(record_i64(r, "signal", SIGTERM), 1, SIGRTMAX, SIGTERM);
     i->t0_ns = record_i64(r, "t0", r->t_ns);
+    i->t0_bound_ns = r->bound_ns;
+    i->t0_node = r->bound_ns ? r->node : "";
     if (i->t0_ns < 0 || i->t0_ns > r->t_ns)
         i->t0_ns = r->t_ns;
     int64_t late_ns = i->t0_ns - i->fired_ns + i->lag_ns;
@@ -360,38 +363,85 @@ static void find_next_rounds(struct index *x) {
     }
 }
 
+/* A stamp, and whose clock it is of. */
+struct stamp {
+    int64_t ns, bound_ns;
+    const char *node; /* "": ours; NULL: of several */
+};
+
+static struct stamp by_worker(const struct worker *w, int64_t ns) {
+    return (struct stamp){ns, w->bound_ns, w->bound_ns ? w->node : ""};
+}
+
+/* The first or the last of what workers of a round did: no more off than any of theirs. */
+static struct stamp by_round(const struct round *r, int64_t ns) {
+    struct stamp s = {.ns = ns, .node = r->n ? r->workers[0]->node : ""};
+    for (size_t i = 0; i < r->n; i++) {
+        const struct worker *w = r->workers[i];
+        s.bound_ns = w->bound_ns > s.bound_ns ? w->bound_ns : s.bound_ns;
+        if (s.node && !str_eq(s.node, w->node))
+            s.node = NULL;
+    }
+    if (!s.bound_ns)
+        s.node = "";
+    return s;
+}
+
+/* Two of one clock are as far apart as they seem. */
+static int64_t bound_between(const struct stamp *a, const struct stamp *b) {
+    return a->node && b->node && str_eq(a->node, b->node) ? 0 : a->bound_ns + b->bound_ns;
+}
+
 static int64_t since(int64_t from_ns, int64_t to_ns) {
     if (!from_ns || !to_ns)
         return -1;
     return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
-static void measure(struct incident *i, const struct index *x) {
+static void measure_phase(struct incident *i, int p, const struct stamp *from,
+                          const struct stamp *to) {
+    i->phase_ns[p] = since(from->ns, to->ns);
+    i->phase_bound_ns[p] = i->phase_ns[p] < 0 ? 0 : bound_between(from, to);
+}
+
+/* The moments between which the phases lie; 0 where one was not seen. */
+static void find_stamps(struct stamp stamps[PHASE_N + 1], struct incident *i,
+                        const struct index *x) {
     const struct worker *first = detector(x, i);
-    int64_t stamps[PHASE_N + 1] = {i->t0_ns};
-    i->next = x->next[i->round->number];
+    const struct round *next = i->next;
+    stamps[0] = (struct stamp){i->t0_ns, i->t0_bound_ns, i->t0_node};
     if (first) {
-        stamps[1] = first->exit_ns;
+        stamps[1] = by_worker(first, first->exit_ns);
         i->by_signal = first->exit_known && first->exit_signal;
-    } else if (alone(i) && i->next) {
-        stamps[1] = i->next->first_start_ns;
+    } else if (alone(i) && next) {
+        stamps[1] = by_round(next, next->first_start_ns);
     }
-    stamps[2] = round_ended_ns(i->round);
-    if (i->next) {
-        stamps[3] = i->next->first_start_ns;
-        stamps[4] = i->next->last_start_ns;
-        stamps[5] = TOLD(x, i->next, ready_ns);
-        stamps[6] = TOLD(x, i->next, resume_ns);
-        stamps[7] = TOLD(x, i->next, first_step_ns);
-        i->recover_ns = since(i->t0_ns, x->steps ? stamps[7] : stamps[4]);
-    }
+    stamps[2] = by_round(i->round, round_ended_ns(i->round));
+    if (!next)
+        return;
+    stamps[3] = by_round(next, next->first_start_ns);
+    stamps[4] = by_round(next, next->last_start_ns);
+    stamps[5] = by_round(next, TOLD(x, next, ready_ns));
+    stamps[6] = by_round(next, TOLD(x, next, resume_ns));
+    stamps[7] = by_round(next, TOLD(x, next, first_step_ns));
+}
+
+static void measure(struct incident *i, const struct index *x) {
+    struct stamp stamps[PHASE_N + 1] = {{0}};
+    i->next = x->next[i->round->number];
+    find_stamps(stamps, i, x);
+    const struct stamp *trains = &stamps[x->steps ? 7 : 4];
+    if (i->next)
+        i->recover_ns = since(i->t0_ns, trains->ns);
+    if (i->recover_ns >= 0)
+        i->recover_bound_ns = bound_between(&stamps[0], trains);
     for (int p = 0; p < PHASE_INIT; p++)
-        i->phase_ns[p] = since(stamps[p], stamps[p + 1]);
+        measure_phase(i, p, &stamps[p], &stamps[p + 1]);
     /* A job need not tell all of its own phases: one counts from the newest that is known. */
-    int64_t known = stamps[PHASE_INIT];
+    const struct stamp *known = &stamps[PHASE_INIT];
     for (int p = PHASE_INIT; p < PHASE_N; p++) {
-        i->phase_ns[p] = since(known, stamps[p + 1]);
-        known = stamps[p + 1] ? stamps[p + 1] : known;
+        measure_phase(i, p, known, &stamps[p + 1]);
+        known = stamps[p + 1].ns ? &stamps[p + 1] : known;
     }
 }
 

@@ -4,7 +4,7 @@
  * One incident is one firing of one entry of the timeline. It struck the newest round that had
  * begun when it came in force (t0), and it ended that round when one of its targets was a worker of
  * it that died, or when it was the last thing that fired before the round's first worker ended. All
- * times are differences of stamps taken by the harness; -1 where the stamps are missing:
+ * times are differences of stamps in the harness's time; -1 where the stamps are missing:
  *
  *     t0 --detect--> the first worker on another node ends (one node: another worker; none left:
  *     the next start); one that ends with status 0 had finished, and noticed nothing
@@ -67,6 +67,10 @@ struct incident {
     const struct round *next;      /* the next complete round, NULL: none came */
     int64_t phase_ns[PHASE_N];
     int64_t recover_ns;
+    /* So much may each be more or less, since their moments are of different hosts. */
+    int64_t phase_bound_ns[PHASE_N], recover_bound_ns;
+    int64_t t0_bound_ns;
+    const char *t0_node; /* by whose clock t0 is; "": ours */
     bool by_signal; /* the worker of detect was ended by a signal: the launcher acted */
 };
 

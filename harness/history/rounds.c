@@ -62,6 +62,7 @@ static struct worker *worker_new(struct rounds *rs, const struct record *r) {
         .run_id = json_get_string(env, "TORCHELASTIC_RUN_ID", ""),
         .env = env,
         .start_ns = r->t_ns,
+        .bound_ns = r->bound_ns,
         .start_seq = r->seq,
         .resume_step = -1,
         .first_step = -1,
@@ -514,6 +515,7 @@ void rounds_feed(struct rounds *rs, const struct record *r) {
     struct worker *w = rounds_worker(rs, r->pid);
     if (!w)
         return;
+    w->bound_ns = r->bound_ns > w->bound_ns ? r->bound_ns : w->bound_ns;
     rs->printed |= r->source == SOURCE_JOB && *record_text(r, "from") && !record_is(r, "log");
     if (r->source == SOURCE_JOB)
         hear(w, r);

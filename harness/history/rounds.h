@@ -35,6 +35,7 @@ struct worker {
     int64_t first_step, last_step; /* the first that it told, the highest; -1: none */
     const char *model;             /* of its done event, "" */
     int64_t lost_events;
+    int64_t bound_ns; /* each of its stamps may be so much off: its host has a clock of its own */
     int64_t start_seq, exit_seq; /* records that prove it */
     bool spawned;                /* the job has started it, below another */
     bool hosts;                  /* it has only started others: no worker */

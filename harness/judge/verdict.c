@@ -4,6 +4,8 @@
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/lags.h"
 #include "harness/judge/checks/lost.h"
+#include "harness/judge/doubt.h"
+#include "harness/judge/views.h"
 #include "base/str.h"
 
 #include <assert.h>
@@ -134,109 +136,6 @@ static void forgive(struct finding *f) {
     finding_skip(f, "the run was interrupted before this could be seen");
 }
 
-/* The kernel tells something of every run. Where it has told nothing, nobody has seen how anything
- * ended, and what a check did not see is no pass. */
-static void want_kernel(struct finding *f, const struct check *c, const struct history *h) {
-    if (f->status != FINDING_PASS || !(c->sources & SOURCES(KERNEL)))
-        return;
-    history_each(r, h) {
-        if (r->source == SOURCE_KERNEL)
-            return;
-    }
-    *f = (struct finding){.check = f->check, .class = f->class, .leads = f->leads};
-    finding_unknown(f, c->summary, "the history has no record of the kernel's");
-}
-
-/* What the checks of one set of sources see: made once, for whoever asks for the same ones. */
-struct verdict_view {
-    struct history history;
-    const struct rounds *rounds;
-    const struct incidents *incidents;
-    const struct lags *lags;
-};
-
-/* Sets of sources that differ only in who says nothing of rounds see the same rounds, and those
- * that differ only in who says nothing of faults see the same incidents. */
-enum {
-    OF_ROUNDS = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(JOB),
-    OF_INCIDENTS = OF_ROUNDS | SOURCES(HARNESS) | SOURCES(WIRE) | SOURCES(DISK),
-    VIEWS_MAX = 1 << SOURCE_N
-};
-
-/* Each by its set of sources, NULL until somebody asks. */
-struct views {
-    struct verdict_view *of[VIEWS_MAX];
-    struct rounds *rounds[VIEWS_MAX];
-    struct incidents *incidents[VIEWS_MAX];
-    struct lags *lags; /* told by the harness, whom every check may read */
-};
-
-/* When agents start is no answer to anything: it says which round a worker belongs to, and rounds
- * are the same for all checks. */
-static void load_rounds(struct rounds *rs, const struct trial *whole, unsigned sources) {
-    rounds_init(rs, !whole->scenario->torchrun_semantics);
-    history_each(r, whole->history) {
-        if (sources & 1u << r->source || record_is(r, "agent-start"))
-            rounds_feed(rs, r);
-    }
-}
-
-static const struct verdict_view *view_of(struct views *v, unsigned sources,
-                                          const struct trial *whole) {
-    struct rounds **rounds = &v->rounds[sources & OF_ROUNDS];
-    struct incidents **incidents = &v->incidents[sources & OF_INCIDENTS];
-    if (v->of[sources])
-        return v->of[sources];
-    struct verdict_view *view = v->of[sources] = mem_new(struct verdict_view);
-    history_filter(&view->history, whole->history, sources);
-    if (!*rounds) {
-        *rounds = mem_new(struct rounds);
-        load_rounds(*rounds, whole, sources);
-    }
-    if (!*incidents) {
-        *incidents = mem_new(struct incidents);
-        incidents_load(*incidents, &view->history, *rounds);
-    }
-    view->rounds = *rounds;
-    view->incidents = *incidents;
-    view->lags = v->lags;
-    return view;
-}
-
-static void views_free(struct views *v) {
-    for (size_t i = 0; i < VIEWS_MAX; i++) {
-        incidents_fini(v->incidents[i]);
-        free(v->incidents[i]);
-        rounds_fini(v->rounds[i]);
-        free(v->rounds[i]);
-        if (v->of[i])
-            history_fini(&v->of[i]->history);
-        free(v->of[i]);
-    }
-    lags_free(v->lags);
-    free(v);
-}
-
-static void judge_one(struct finding *f, const struct check *c, const struct scenario *s,
-                      const struct verdict_view *seen, const struct lost *lost) {
-    ARENA_FINI struct arena arena = {0};
-    struct trial t = {.scenario = s,
-                      .arena = &arena,
-                      .history = &seen->history,
-                      .rounds = seen->rounds,
-                      .incidents = seen->incidents,
-                      .lags = seen->lags,
-                      .lost = lost};
-    *f = (struct finding){
-        .check = c->name, .class = c->class, .status = FINDING_UNKNOWN, .leads = c->leads};
-    const char *idle = c->not_applicable ? c->not_applicable(s) : NULL;
-    if (idle)
-        finding_skip(f, "%s", idle);
-    else
-        c->judge(&t, f);
-    want_kernel(f, c, &seen->history);
-}
-
 /* ---- what was lost ---- */
 
 static bool all_spared(const struct finding *f, const struct history *h) {
@@ -252,11 +151,10 @@ struct sound {
     struct views *views;
 };
 
-static struct sound *sound_new(const struct history *h, size_t n) {
+static struct sound *sound_new(const struct trial *t, size_t n) {
     struct sound *s = mem_new(struct sound);
-    s->history = (struct history){.records = h->records, .n = n};
-    s->views = mem_new(struct views);
-    s->views->lags = lags_new(&s->history);
+    s->history = (struct history){.records = t->history->records, .n = n};
+    s->views = views_new(t->scenario, &s->history);
     return s;
 }
 
@@ -267,13 +165,10 @@ static void sound_free(struct sound *s) {
 }
 
 /* Had the run ended there, it would have been broken by then. */
-static bool was_broken_before(struct finding *f, const struct check *c, const struct trial *t,
-                              struct sound *s) {
+static bool was_broken_before(struct finding *f, const struct check *c, struct sound *s) {
     static const struct lost nothing = {0};
-    struct trial before = {.scenario = t->scenario, .history = &s->history};
     struct finding found;
-    unsigned sources = c->sources | SOURCES(HARNESS);
-    judge_one(&found, c, t->scenario, view_of(s->views, sources, &before), &nothing);
+    views_ask(s->views, c, &nothing, &found);
     if (found.status != FINDING_FAIL || c->class != CLASS_INVARIANT)
         return false;
     *f = found;
@@ -300,8 +195,8 @@ static void leave_lost(struct finding *f, const struct check *c, const struct tr
     if (!may_be_excused(f, l) || (c->told && all_spared(f, t->history)))
         return;
     if (!*s)
-        *s = sound_new(t->history, l->sound_n);
-    if (!was_broken_before(f, c, t, *s))
+        *s = sound_new(t, l->sound_n);
+    if (!was_broken_before(f, c, *s))
         excuse(f, l);
 }
 
@@ -360,34 +255,45 @@ void verdict_add(struct verdict *v, const struct history *h, struct finding f) {
     v->exit_code = verdict_exit_code(v, h);
 }
 
-/* A check sees nothing of the sources that it did not name. */
-void verdict_judge(struct verdict *v, const struct trial *t) {
-    struct views *views = mem_new(struct views);
+/* A check sees nothing of the sources that it did not name. What it finds at one place of the clocks
+ * and not at another is open. */
+static void ask_all(struct finding *found, const struct trial *t, struct views *views,
+                    struct doubt *doubt) {
     struct sound *sound = NULL;
-    const struct verdict_ending e = ending_of(t->history);
-    struct trial whole = *t;
-    struct lost lost;
-    views->lags = lags_new(t->history);
-    lost_find(&lost, t->history, view_of(views, OF_ROUNDS | SOURCES(HARNESS), t)->rounds);
-    whole.lost = &lost;
-    *v = (struct verdict){0};
     size_t of = 0;
     while (checks[of])
         of++;
     for (size_t i = 0; i < of; i++) {
-        unsigned sources = checks[i]->sources | SOURCES(HARNESS);
-        struct finding f;
-        judge_one(&f, checks[i], t->scenario, view_of(views, sources, t), &lost);
-        leave_lost(&f, checks[i], &whole, &sound);
-        add(v, t->history, &e, f);
+        views_ask(views, checks[i], t->lost, &found[i]);
+        leave_lost(&found[i], checks[i], t, &sound);
         if (t->judged)
             t->judged(t->judged_arg, i + 1, of);
     }
-    v->exit_code = verdict_exit_code(v, t->history);
-    goodput_measure(&v->goodput, t->history,
-                    view_of(views, OF_ROUNDS | SOURCES(HARNESS), t)->rounds);
+    if (doubt)
+        doubt_cast(doubt, found, t->lost);
     sound_free(sound);
+}
+
+void verdict_judge(struct verdict *v, const struct trial *t) {
+    struct doubt *doubt = doubt_new(t->scenario, t->history);
+    struct trial whole = *t;
+    struct lost lost;
+    if (doubt)
+        whole.history = doubt_history(doubt);
+    struct views *views = views_new(t->scenario, whole.history);
+    const struct verdict_ending e = ending_of(t->history);
+    struct finding *found = mem_array(struct finding, sizeof(v->v) / sizeof(*v->v));
+    lost_find(&lost, whole.history, views_rounds(views, VIEWS_OF_ROUNDS));
+    whole.lost = &lost;
+    *v = (struct verdict){0};
+    ask_all(found, &whole, views, doubt);
+    for (size_t i = 0; checks[i]; i++)
+        add(v, whole.history, &e, found[i]);
+    v->exit_code = verdict_exit_code(v, t->history);
+    goodput_measure(&v->goodput, whole.history, views_rounds(views, VIEWS_OF_ROUNDS));
+    free(found);
     views_free(views);
+    doubt_free(doubt);
 }
 
 static bool any(const struct verdict *v, enum finding_class class, enum finding_status status) {

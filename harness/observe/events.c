@@ -159,8 +159,9 @@ static int peer_pidfd(int fd, pid_t pid) {
 
 /* ---- messages ---- */
 
-static const char *const own_fields[] = {"v",    "seq", "lost", "kind", "armed",    "t", "source",
-                                         "node", "pid", "from", "sent", "there_ns", NULL};
+static const char *const own_fields[] = {"v",    "seq",      "lost",  "kind",  "armed", "t",    "source",
+                                         "node", "pid",      "from",  "sent",  "bound", "there", "there_ns",
+                                         NULL};
 
 static bool is_own(const char *key) {
     for (const char *const *p = own_fields; *p; p++)

@@ -1,6 +1,7 @@
 #include "harness/judge/checks/recovery/deadline.h"
 
 #include "base/str.h"
+#include "harness/history/clocks.h"
 #include "harness/judge/checks/lags.h"
 
 #include <stdio.h>
@@ -15,7 +16,7 @@ static bool judge_incident(const struct deadline *d, const struct trial *t, stru
                            const struct budget *b, const struct incident *i) {
     int64_t ns = d->took_ns(i);
     int64_t lag = lags_most_ns(t->lags, i->t0_ns, i->t0_ns + (ns > b->ns ? ns : b->ns));
-    char told[250];
+    char told[250], off[40];
     const char *expected =
         finding_expected(f, "%s %s within %.0f ms", i->id, d->done, (double)b->ns / 1e6);
     enum finding_status answer = deadline_answer(ns, b->ns, lag);
@@ -28,7 +29,8 @@ static bool judge_incident(const struct deadline *d, const struct trial *t, stru
                         i->id, (double)ns / 1e6, (double)lag / 1e6);
     } else if (answer == FINDING_FAIL) {
         d->tell_late(i, told, sizeof(told));
-        finding_fail(f, d->broken, expected, "%.0f ms%s", (double)ns / 1e6, told);
+        finding_fail(f, d->broken, expected, "%.0f ms%s%s", (double)ns / 1e6,
+                     clocks_text(off, sizeof(off), d->off_ns(i), false), told);
     } else {
         return true;
     }
@@ -64,13 +66,14 @@ static void describe(const struct deadline *d, const struct incidents *is, char 
     *out = 0;
     for (size_t k = 0; k < is->n && at < size; k++) {
         const struct incident *i = is->v[k];
-        char more[200] = "";
+        char more[200] = "", off[40];
         if (d->took_ns(i) < 0)
             continue;
         if (d->tell_kept)
             d->tell_kept(i, more, sizeof(more));
-        at += (size_t)snprintf(out + at, size - at, "%s%s %.0f ms%s", at ? between : "", i->id,
-                               (double)d->took_ns(i) / 1e6, more);
+        at += (size_t)snprintf(out + at, size - at, "%s%s %.0f ms%s%s", at ? between : "", i->id,
+                               (double)d->took_ns(i) / 1e6,
+                               clocks_text(off, sizeof(off), d->off_ns(i), false), more);
     }
 }
 

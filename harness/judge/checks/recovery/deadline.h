@@ -10,6 +10,7 @@ struct deadline {
     /* Nothing was to be measured, and rightly so. */
     bool (*exempt)(const struct trial *t, const struct incident *i);
     int64_t (*took_ns)(const struct incident *i); /* -1: it was never done */
+    int64_t (*off_ns)(const struct incident *i);  /* it may be so much more or less */
     void (*tell_never)(const struct incident *i, char *out, size_t size);
     void (*tell_late)(const struct incident *i, char *out, size_t size); /* after "900 ms" */
     void (*tell_kept)(const struct incident *i, char *out,

@@ -17,6 +17,10 @@ static int64_t took_ns(const struct incident *i) {
     return i->phase_ns[PHASE_DETECT];
 }
 
+static int64_t off_ns(const struct incident *i) {
+    return i->phase_bound_ns[PHASE_DETECT];
+}
+
 static void tell_never(const struct incident *i, char *out, size_t size) {
     snprintf(out, size, "no other worker ended after %s", i->id);
 }
@@ -31,6 +35,7 @@ static const struct deadline detection = {
     .done = "detected",
     .exempt = nothing_to_detect,
     .took_ns = took_ns,
+    .off_ns = off_ns,
     .tell_never = tell_never,
     .tell_late = tell_late,
 };

@@ -3,6 +3,7 @@
 #include "harness/judge/checks/lags.h"
 
 #include "base/str.h"
+#include "harness/history/clocks.h"
 #include "faults/effect.h"
 
 #include <stdio.h>
@@ -92,6 +93,7 @@ static bool judge_phase(const struct trial *t, struct finding *f, const struct i
         return true;
     int64_t lag = lags_most_ns(t->lags, i->t0_ns, i->t0_ns + i->recover_ns);
     const char *phase = phase_name(b->phase);
+    char off[40];
     finding_prove(f, i->force_seq);
     if (lag > bound / 10)
         return finding_skip(f, "%s of %s took %.0f ms, but the harness itself was late by %.0f ms",
@@ -101,8 +103,9 @@ static bool judge_phase(const struct trial *t, struct finding *f, const struct i
         "%s within %.0f ms: %d times the %.0f ms of the first round, and %.0f "
         "ms",
         phase, (double)bound / 1e6, b->times, (double)own_ns / 1e6, (double)b->more_ns / 1e6);
-    return finding_fail(f, broken, expected, "%s of %s took %.0f ms", phase, i->id,
-                        (double)took / 1e6);
+    return finding_fail(f, broken, expected, "%s of %s took %.0f ms%s", phase, i->id,
+                        (double)took / 1e6,
+                        clocks_text(off, sizeof(off), i->phase_bound_ns[b->phase], false));
 }
 
 static bool judge_incident(const struct trial *t, struct finding *f, const struct incident *i,

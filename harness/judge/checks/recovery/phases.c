@@ -4,6 +4,7 @@
 #include "harness/judge/checks/recovery/deadline.h"
 
 #include "base/str.h"
+#include "harness/history/clocks.h"
 
 #include <stdio.h>
 
@@ -18,7 +19,9 @@ static int phase_of(const char *name) {
 
 /* The stamps that surround a phase lie somewhere in the recovery. */
 static bool judge_phase(const struct trial *t, struct finding *f, const struct incident *i,
-                        const struct budget *b, int64_t ns) {
+                        const struct budget *b, int p) {
+    char off[40];
+    int64_t ns = i->phase_ns[p];
     int64_t until = i->t0_ns + (i->recover_ns > b->ns ? i->recover_ns : b->ns);
     int64_t lag = lags_most_ns(t->lags, i->t0_ns, until);
     const char *expected = finding_expected(f, "%s within %.0f ms", b->id, (double)b->ns / 1e6);
@@ -29,14 +32,15 @@ static bool judge_phase(const struct trial *t, struct finding *f, const struct i
                                "%s of %s: %.0f ms, but the harness itself was late by %.0f ms",
                                b->id, i->id, (double)ns / 1e6, (double)lag / 1e6);
     if (answer == FINDING_FAIL)
-        return finding_fail(f, broken, expected, "%s of %s took %.0f ms", b->id, i->id,
-                            (double)ns / 1e6);
+        return finding_fail(f, broken, expected, "%s of %s took %.0f ms%s", b->id, i->id,
+                            (double)ns / 1e6,
+                            clocks_text(off, sizeof(off), i->phase_bound_ns[p], false));
     return true;
 }
 
 /* A phase that was not seen, although there was a next round, has no time to hold against it. */
 static bool judge_incident(const struct trial *t, struct finding *f, const struct incident *i,
-                           const struct budget *b, int64_t *longest_ns) {
+                           const struct budget *b, const struct incident **longest) {
     int p = phase_of(b->id);
     if (p < 0 || !i->ended_round || (!i->next && p >= PHASE_RENDEZVOUS))
         return true;
@@ -44,9 +48,9 @@ static bool judge_incident(const struct trial *t, struct finding *f, const struc
         finding_prove(f, i->force_seq);
         return finding_unknown(f, broken, "%s of %s was not seen", b->id, i->id);
     }
-    if (i->phase_ns[p] > *longest_ns)
-        *longest_ns = i->phase_ns[p];
-    return judge_phase(t, f, i, b, i->phase_ns[p]);
+    if (!*longest || i->phase_ns[p] > (*longest)->phase_ns[p])
+        *longest = i;
+    return judge_phase(t, f, i, b, p);
 }
 
 static const char *idle(const struct scenario *s) {
@@ -58,13 +62,17 @@ static bool judge(const struct trial *t, struct finding *f) {
     char text[250] = "";
     size_t at = 0;
     for (size_t k = 0; k < e->phases_n; k++) {
-        int64_t longest_ns = -1;
+        const struct incident *longest = NULL;
+        int p = phase_of(e->phases_within[k].id);
+        char off[40];
         for (size_t i = 0; i < t->incidents->n; i++)
-            if (!judge_incident(t, f, t->incidents->v[i], &e->phases_within[k], &longest_ns))
+            if (!judge_incident(t, f, t->incidents->v[i], &e->phases_within[k], &longest))
                 return false;
-        if (longest_ns >= 0 && at < sizeof(text))
-            at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s %.0f ms", at ? ", " : "",
-                                   e->phases_within[k].id, (double)longest_ns / 1e6);
+        if (longest && at < sizeof(text))
+            at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s %.0f ms%s", at ? ", " : "",
+                                   e->phases_within[k].id, (double)longest->phase_ns[p] / 1e6,
+                                   clocks_text(off, sizeof(off), longest->phase_bound_ns[p],
+                                               false));
     }
     *f = (struct finding){.check = f->check, .class = f->class};
     if (at)

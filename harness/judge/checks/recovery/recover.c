@@ -22,6 +22,10 @@ static int64_t took_ns(const struct incident *i) {
     return i->next ? i->recover_ns : -1;
 }
 
+static int64_t off_ns(const struct incident *i) {
+    return i->recover_bound_ns;
+}
+
 static void tell_never(const struct incident *i, char *out, size_t size) {
     char phases[160];
     describe(phases, sizeof(phases), i);
@@ -43,6 +47,7 @@ static const struct deadline recovery = {
     .done = "recovered",
     .exempt = nothing_to_recover,
     .took_ns = took_ns,
+    .off_ns = off_ns,
     .tell_never = tell_never,
     .tell_late = tell_phases,
     .tell_kept = tell_phases,

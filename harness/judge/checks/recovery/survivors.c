@@ -3,6 +3,7 @@
 #include "harness/judge/checks/lags.h"
 
 #include "base/str.h"
+#include "harness/history/clocks.h"
 
 #include <signal.h>
 
@@ -109,10 +110,13 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
     if (took - bound < lags_most_ns(t->lags, from, until))
         return finding_unknown(f, broken, "%.1f s, but the harness itself was late by as much",
                                (double)took / 1e9);
+    char off[40];
+    int64_t off_ns = str_eq(w->node, failed->node) ? 0 : w->bound_ns + failed->bound_ns;
     return finding_fail(
         f, broken, expected,
-        "rank %d on %s of round %d lived on for %.1f s after rank %d on %s had failed", w->rank,
-        w->node, w->round, (double)took / 1e9, failed->rank, failed->node);
+        "rank %d on %s of round %d lived on for %.1f s%s after rank %d on %s had failed", w->rank,
+        w->node, w->round, (double)took / 1e9, clocks_text(off, sizeof(off), off_ns, false),
+        failed->rank, failed->node);
 }
 
 static bool judge_round(const struct trial *t, struct finding *f, const struct round *r,

@@ -13,8 +13,11 @@ static const char broken[] = "Harness: it recorded the run from beginning to end
 static const int64_t BACKWARDS_NS = 1000000;
 
 /* The end of a worker is written when its status is known, which may take its time; a signal bears
- * the kernel's own stamp of when it was sent. */
+ * the kernel's own stamp of when it was sent; and what another host has stamped is written when it has
+ * come from there. */
 static bool may_be_late(const struct record *r) {
+    if (r->bound_ns)
+        return true;
     return r->source == SOURCE_KERNEL &&
            (record_is(r, "worker-exit") || record_is(r, "signal") || record_is(r, "signal-group"));
 }
@@ -24,6 +27,7 @@ struct health {
     int64_t trigger_lag_ns;
     int64_t loop_lag_ns, held_ns; /* held: all that workers waited for the job's own command */
     const struct record *backwards, *before; /* the first stamp that lies before another one's */
+    const struct record *set;                /* a clock has been, the last time */
 };
 
 /* A lag that says why was no lateness of the loop: it went on, and workers waited. */
@@ -45,6 +49,8 @@ static struct health look(const struct history *h) {
         if (record_is(r, "fault-fired") && record_i64(r, "lag_ns", 0) > s.trigger_lag_ns)
             s.trigger_lag_ns = record_i64(r, "lag_ns", 0);
         look_at_lag(&s, r);
+        if (r->source == SOURCE_HARNESS && record_is(r, "clock-step"))
+            s.set = r;
         bool late = may_be_late(r);
         if (newest && !late && !s.backwards && r->t_ns < newest->t_ns - BACKWARDS_NS) {
             s.backwards = r;
@@ -79,25 +85,38 @@ static bool judge_end(const struct history *h, struct finding *f) {
     return false;
 }
 
+/* Nothing is wrong with what was stamped before and after: each keeps its own bound. */
+static void tell_step(const struct health *s, char *out, size_t size, struct finding *f) {
+    if (!s->set)
+        return;
+    double by_s =
+        ((double)record_i64(s->set, "ahead_ns", 0) - (double)record_i64(s->set, "was_ns", 0)) / 1e9;
+    f->loud = true;
+    finding_prove(f, s->set->seq);
+    snprintf(out, size, "; the clock of %.40s was set by %+.3f s against ours while the job ran",
+             record_text(s->set, "host"), by_s);
+}
+
 static bool tell(const struct trial *t, struct finding *f, const struct health *s) {
     const struct history *h = t->history;
     const struct record *last = h->records[h->n - 1];
     const struct record *health = history_newest(h, SOURCE_HARNESS, "health");
     int64_t cpu_ns = record_i64(health, "cpu_ns", 0);
     int64_t took_ns = last->t_ns - h->records[0]->t_ns;
-    char cpu[80] = "", held[80] = "";
+    char cpu[80] = "", held[80] = "", step[110] = "";
     if (cpu_ns > 0 && took_ns > 0)
         snprintf(cpu, sizeof(cpu), "; it took %.0f %% of a processor",
                  100 * (double)cpu_ns / (double)took_ns);
     if (s->held_ns)
         snprintf(held, sizeof(held), "; workers waited %.1f s for job.checkpoint.complete",
                  (double)s->held_ns / 1e9);
+    tell_step(s, step, sizeof(step), f);
     return finding_pass(
         f,
         "%lld records, %zu of them evidence; its loop was late by %.1f ms at most, a "
-        "trigger by %.1f ms%s%s",
+        "trigger by %.1f ms%s%s%s",
         (long long)last->seq, s->evidence, (double)s->loop_lag_ns / 1e6,
-        (double)s->trigger_lag_ns / 1e6, cpu, held);
+        (double)s->trigger_lag_ns / 1e6, cpu, held, step);
 }
 
 static bool judge(const struct trial *t, struct finding *f) {
@@ -137,7 +156,8 @@ const struct check check_harness_health = {
         "machine that is paused, or when somebody trained who was never seen to start: what "
         "then seems to have failed is not known either. It shows by how much the harness's own "
         "loop and its triggers were late (times that are shorter than five times that are not "
-        "judged), and how much of a processor it took from the job.",
+        "judged), how much of a processor it took from the job, and which host's clock was set "
+        "meanwhile.",
     .example = "rankquake run scenarios/tour.yaml",
     .class = CLASS_HARNESS,
     .sources = SOURCES(KERNEL) | SOURCES(WIRE) | SOURCES(DISK) | SOURCES(PROBE),

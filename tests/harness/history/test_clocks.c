@@ -1,0 +1,183 @@
+/* Clocks: what another host has stamped happened within the time that is told, whatever its clock did. */
+#include "harness/history/clocks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "base/rand.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const int64_t ms = 1000000, s = 1000000000;
+
+static const struct record *put(struct history *h, const struct history_stamp *at, const char *kind,
+                                const char *node) {
+    json_put_string(history_begin_at(h, at, SOURCE_KERNEL, kind), "node", node);
+    return history_end(h);
+}
+
+static void put_clock(struct history *h, int64_t t_ns, int64_t ahead_ns, int64_t bound_ns) {
+    struct json_writer *w = history_begin(h, t_ns, SOURCE_HARNESS, "clock");
+    json_put_string(w, "node", "n1");
+    json_put_string(w, "host", "far");
+    json_put_i64(w, "ahead_ns", ahead_ns);
+    json_put_i64(w, "bound_ns", bound_ns);
+    json_put_i64(w, "samples", 3);
+    history_end(h);
+}
+
+static void put_step(struct history *h, int64_t t_ns, int64_t was_ns, int64_t ahead_ns) {
+    struct json_writer *w = history_begin(h, t_ns, SOURCE_HARNESS, "clock-step");
+    json_put_string(w, "node", "n1");
+    json_put_string(w, "host", "far");
+    json_put_i64(w, "was_ns", was_ns);
+    json_put_i64(w, "ahead_ns", ahead_ns);
+    json_put_i64(w, "bound_ns", 1000);
+    history_end(h);
+}
+
+static void test_a_history_of_one_clock_tells_of_none(void **state) {
+    (void)state;
+    struct history h = {0};
+    struct clocks c;
+    put(&h, &(struct history_stamp){.t_ns = s}, "worker-exit", "n1");
+    clocks_load(&c, &h);
+    assert_int_equal(c.n, 0);
+    assert_int_equal(clocks_most_ns(&c), 0);
+    assert_null(clocks_find(&c, "n1"));
+    assert_int_equal(clocks_moment(&c, &h, 0, 1), s);
+    assert_null(strstr(buf_str(&h.line), "bound"));
+    history_fini(&h);
+    clocks_fini(&c);
+}
+
+/* A clock that drifts, stamps whose bounds differ, and the truth somewhere within each of them. */
+static void test_the_truth_lies_within_what_is_told_and_that_is_never_wider(void **state) {
+    (void)state;
+    struct rand r;
+    rand_init(&r, 7);
+    for (int turn = 0; turn < 300; turn++) {
+        struct history h = {0};
+        struct clocks c;
+        int64_t truth[100], ahead = (int64_t)rand_below(&r, 20) * s - 10 * s, now = 100 * s;
+        int64_t ppm = (int64_t)rand_below(&r, 199) - 99;
+        for (int i = 0; i < 100; i++) {
+            now += (int64_t)rand_below(&r, 100) * ms;
+            truth[i] = now;
+            int64_t bound = (int64_t)rand_below(&r, 10 * (uint64_t)ms) + 1;
+            int64_t error = (int64_t)rand_below(&r, 2 * (uint64_t)bound + 1) - bound;
+            put(&h,
+                &(struct history_stamp){now + error, bound, now + ahead + now / 1000000 * ppm},
+                "worker-exit", "n1");
+        }
+        clocks_load(&c, &h);
+        assert_int_equal(c.n, 1);
+        assert_int_equal(c.v[0].stamped, 100);
+        for (size_t i = 0; i < 100; i++) {
+            const struct record *one = h.records[i];
+            assert_true(c.earliest_ns[i] <= truth[i] && truth[i] <= c.latest_ns[i]);
+            assert_true(c.earliest_ns[i] >= one->t_ns - one->bound_ns);
+            assert_true(c.latest_ns[i] <= one->t_ns + one->bound_ns);
+            for (int share = 0; share <= 4 && i; share++) /* two of one host keep their order */
+                assert_true(clocks_moment(&c, &h, i - 1, share / 4.0) <=
+                            clocks_moment(&c, &h, i, share / 4.0) + 2);
+        }
+        assert_true(c.v[0].most_ns < 2 * ms); /* the best of a hundred helps all others */
+        history_fini(&h);
+        clocks_fini(&c);
+    }
+}
+
+/* What was stamped since the clock was last asked may be of either life, and nothing else is wider. */
+static void test_a_clock_that_is_set_leaves_open_only_what_was_stamped_meanwhile(void **state) {
+    (void)state;
+    struct history h = {0};
+    struct clocks c;
+    put_clock(&h, 10 * s, 7 * s, 1000);
+    put(&h, &(struct history_stamp){10 * s + 1, 1000, 17 * s + 1}, "worker-exit", "n1");
+    put_clock(&h, 11 * s, 7 * s, 1000);
+    put(&h, &(struct history_stamp){11 * s + ms, 1000, 18 * s + ms}, "worker-exit", "n1");
+    put_step(&h, 12 * s, 7 * s, 10 * s);
+    put(&h, &(struct history_stamp){12 * s + 1, 1000, 22 * s + 1}, "worker-exit", "n1");
+    put_clock(&h, 13 * s, 10 * s, 1000);
+    clocks_load(&c, &h);
+    const struct node_clock *k = clocks_find(&c, "n1");
+    assert_non_null(k);
+    assert_string_equal(k->host, "far");
+    assert_int_equal(k->steps, 1);
+    assert_int_equal(k->ahead_ns, 10 * s);
+    assert_int_equal(k->stamped, 3);
+    assert_in_range(k->least_ns, 1, 1001);
+    assert_true(c.latest_ns[1] <= 10 * s + 1001 && c.earliest_ns[5] >= 12 * s - 999);
+    assert_true(c.earliest_ns[3] <= 8 * s + ms); /* it may have been three seconds earlier .. */
+    assert_true(c.latest_ns[3] >= 14 * s + ms);  /* .. or later */
+    history_fini(&h);
+    clocks_fini(&c);
+}
+
+/* Somebody else's history: nobody noticed that a clock was set. */
+static void test_stamps_that_contradict_one_another_are_taken_each_for_itself(void **state) {
+    (void)state;
+    struct history h = {0};
+    struct clocks c;
+    put(&h, &(struct history_stamp){10 * s, ms, 10 * s}, "worker-exit", "n1");
+    put(&h, &(struct history_stamp){11 * s, ms, 50 * s}, "worker-exit", "n1");
+    put(&h, &(struct history_stamp){12 * s, ms, 12 * s}, "worker-exit", "n2");
+    clocks_load(&c, &h);
+    assert_int_equal(c.n, 2);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(c.earliest_ns[i], h.records[i]->t_ns - ms);
+        assert_int_equal(c.latest_ns[i], h.records[i]->t_ns + ms);
+    }
+    assert_int_equal(clocks_most_ns(&c), 2 * ms);
+    history_fini(&h);
+    clocks_fini(&c);
+}
+
+static void test_a_bound_is_written_and_read_and_what_is_none_is_refused(void **state) {
+    (void)state;
+    static const char head[] = "{\"seq\":1,\"t\":0,\"source\":\"harness\",\"kind\":\"run\",\"v\":1}\n";
+    static const char *const bad[] = {"-1", "9223372036854775807", "\"x\""};
+    struct history h = {0}, back = {0};
+    const struct record *r =
+        put(&h, &(struct history_stamp){5 * s, 400, 12 * s}, "worker-exit", "n1");
+    assert_int_equal(r->bound_ns, 400);
+    assert_int_equal(record_there_ns(r), 12 * s);
+    struct buf text = {0};
+    struct json_writer w = {.out = &text};
+    record_put(r, &w);
+    assert_non_null(strstr(buf_str(&text), "\"t\":5000000000,\"bound\":400,"));
+    assert_non_null(strstr(buf_str(&text), "\"there\":12000000000"));
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        char line[200];
+        struct err err = {0};
+        int n = snprintf(line, sizeof(line),
+                         "{\"seq\":2,\"t\":1,\"bound\":%s,\"source\":\"job\",\"kind\":\"ready\"}",
+                         bad[i]);
+        back = (struct history){0};
+        assert_int_equal(history_take(&back, head, sizeof(head) - 1, &err), 0);
+        int rc = history_take(&back, line, (size_t)n, &err);
+        if (i < 2)
+            assert_int_equal(rc, -EBADMSG);
+        else /* no number: of a claim anything may be written */
+            assert_int_equal(rc == 0 ? back.records[1]->bound_ns : 0, 0);
+        history_fini(&back);
+    }
+    buf_fini(&text);
+    history_fini(&h);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_history_of_one_clock_tells_of_none),
+        cmocka_unit_test(test_the_truth_lies_within_what_is_told_and_that_is_never_wider),
+        cmocka_unit_test(test_a_clock_that_is_set_leaves_open_only_what_was_stamped_meanwhile),
+        cmocka_unit_test(test_stamps_that_contradict_one_another_are_taken_each_for_itself),
+        cmocka_unit_test(test_a_bound_is_written_and_read_and_what_is_none_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
