@@ -50,7 +50,7 @@ double html_percent(const struct html *h, int64_t t_ns);
 /* "937 ms", "12.3 s", "4 min 10 s". */
 void html_duration(struct html *h, int64_t ns);
 void html_bound(struct html *h, int64_t bound_ns); /* " ± 0.4 ms", or nothing */
-const char *html_plural(size_t n); /* "" or "s" */
+const char *html_plural(size_t n);                 /* "" or "s" */
 /* The class of a finding's colour, and its sign. */
 const char *html_tone(enum finding_status s);
 const char *html_mark(enum finding_status s);

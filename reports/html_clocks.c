@@ -12,10 +12,12 @@ void html_clocks(struct html *h) {
     struct clocks c;
     clocks_load(&c, h->run->history);
     if (c.n) {
-        html_put(h, "<section id=\"clocks\">\n<h2>Clocks</h2>\n<p>These hosts have a clock of their own. "
-                    "What was stamped there is told in ours, and two moments that are closer than "
-                    "the clocks are known have no order.</p>\n<table>\n"
-                    "<tr><th>node</th><th>clock of its host</th></tr>\n");
+        html_put(
+            h,
+            "<section id=\"clocks\">\n<h2>Clocks</h2>\n<p>These hosts have a clock of their own. "
+            "What was stamped there is told in ours, and two moments that are closer than "
+            "the clocks are known have no order.</p>\n<table>\n"
+            "<tr><th>node</th><th>clock of its host</th></tr>\n");
         for (size_t i = 0; i < c.n; i++)
             put_clock(h, &c.v[i]);
         html_put(h, "</table>\n</section>\n");

@@ -12,7 +12,8 @@ void story_clock(const struct node_clock *c, bool unicode, struct buf *out) {
     int64_t bound_ns = c->stamped ? c->most_ns : c->bound_ns;
     buf_puts(out, c->host);
     if (c->samples)
-        buf_printf(out, ": %.6f s %s, asked %" PRId64 " time%s", (double)c->ahead_ns / (c->ahead_ns < 0 ? -1e9 : 1e9),
+        buf_printf(out, ": %.6f s %s, asked %" PRId64 " time%s",
+                   (double)c->ahead_ns / (c->ahead_ns < 0 ? -1e9 : 1e9),
                    c->ahead_ns < 0 ? "behind" : "ahead", c->samples, c->samples == 1 ? "" : "s");
     else
         buf_puts(out, ": how far ahead is not recorded");

@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 
-
 /* Processes of the trace; those of the nodes follow. */
 enum { ROUNDS = 1, FAULTS, RECOVERIES, NODES };
 enum { NODES_MAX = 4096, ROUNDS_MAX = 64 };

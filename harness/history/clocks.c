@@ -38,19 +38,19 @@ static bool is_of(const struct record *r, const char *kind) {
 /* ---- what is known of the stamps of one of them ---- */
 
 /* A life of a clock lasts until it is set. */
-struct moment {
+struct stamped_record {
     size_t at; /* in the history */
     int64_t there_ns;
     int life; /* -1: it may be of the life before or of that after */
 };
 
 struct stamps {
-    struct moment *v;
+    struct stamped_record *v;
     size_t n;
 };
 
 static int by_stamp(const void *a, const void *b) {
-    const struct moment *x = a, *y = b;
+    const struct stamped_record *x = a, *y = b;
     if (x->life != y->life)
         return x->life < y->life ? -1 : 1;
     if (x->there_ns != y->there_ns)
@@ -81,14 +81,14 @@ static int64_t shortest_ns(int64_t theirs_ns) {
     return theirs_ns - theirs_ns / (1000000 / CLOCKS_DRIFT_PPM) - 1;
 }
 
-static bool same_life(const struct moment *a, const struct moment *b) {
+static bool same_life(const struct stamped_record *a, const struct stamped_record *b) {
     return a->life >= 0 && a->life == b->life;
 }
 
 /* Each by the one before it, then each by the one behind it: then by all. */
 static void narrow(struct clocks *c, const struct stamps *s) {
     for (size_t i = 1; i < s->n; i++) {
-        const struct moment *before = &s->v[i - 1], *m = &s->v[i];
+        const struct stamped_record *before = &s->v[i - 1], *m = &s->v[i];
         if (!same_life(before, m))
             continue;
         int64_t went_ns = m->there_ns - before->there_ns;
@@ -100,7 +100,7 @@ static void narrow(struct clocks *c, const struct stamps *s) {
             c->earliest_ns[m->at] = early;
     }
     for (size_t i = s->n; i-- > 1;) {
-        const struct moment *m = &s->v[i - 1], *behind = &s->v[i];
+        const struct stamped_record *m = &s->v[i - 1], *behind = &s->v[i];
         if (!same_life(m, behind))
             continue;
         int64_t went_ns = behind->there_ns - m->there_ns;
@@ -134,7 +134,8 @@ static void settle(struct clocks *c, const struct history *h, const struct stamp
     k->stamped = s->n;
 }
 
-static void read_stamps(struct clocks *c, const struct history *h, struct stamps *s, int32_t place) {
+static void read_stamps(struct clocks *c, const struct history *h, struct stamps *s,
+                        int32_t place) {
     struct node_clock *k = &c->v[place];
     size_t asked = 0;
     int life = 0;
@@ -143,7 +144,7 @@ static void read_stamps(struct clocks *c, const struct history *h, struct stamps
         if (c->of[i] == place) {
             c->earliest_ns[i] = r->t_ns - r->bound_ns;
             c->latest_ns[i] = r->t_ns + r->bound_ns;
-            s->v[s->n++] = (struct moment){i, record_there_ns(r), life};
+            s->v[s->n++] = (struct stamped_record){i, record_there_ns(r), life};
         } else if (is_of(r, "clock-step") && str_eq(r->node, k->node)) {
             leave_open(c, h, s, asked, r);
             k->steps++;
@@ -177,7 +178,7 @@ void clocks_load(struct clocks *c, const struct history *h) {
         c->of[i] = r->bound_ns ? (int32_t)place : -1;
         c->earliest_ns[i] = c->latest_ns[i] = r->t_ns;
     }
-    struct stamps s = {.v = arena_array(&c->arena, struct moment, h->n)};
+    struct stamps s = {.v = arena_array(&c->arena, struct stamped_record, h->n)};
     for (size_t k = 0; k < c->n; k++) {
         s.n = 0;
         read_stamps(c, h, &s, (int32_t)k);

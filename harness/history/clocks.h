@@ -13,10 +13,10 @@ enum { CLOCKS_DRIFT_PPM = 100 };
 
 /* Of one node. */
 struct node_clock {
-    const char *node, *host; /* host: the node's name where no `clock` tells it */
-    size_t stamped;          /* records that bear its stamp */
-    int64_t least_ns, most_ns; /* half of the time within which they may have happened */
-    int64_t ahead_ns;          /* of ours, when it was asked last; 0: it never was */
+    const char *node, *host;    /* host: the node's name where no `clock` tells it */
+    size_t stamped;             /* records that bear its stamp */
+    int64_t least_ns, most_ns;  /* half of the time within which they may have happened */
+    int64_t ahead_ns;           /* of ours, when it was asked last; 0: it never was */
     int64_t bound_ns, round_ns; /* likewise */
     int64_t samples, steps;
     int64_t step_seq; /* of the last clock-step; 0: none */

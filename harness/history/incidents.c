@@ -72,9 +72,14 @@ static struct incident *incident_of(struct incidents *is, const struct record *r
             memcpy(is->v, old, is->n * sizeof(struct incident *));
     }
     struct incident *i = arena_new(&is->arena, struct incident);
-    *i = (struct incident){
-        .id = id, .fault = "", .n = n, .late_ns = -1, .step = -1, .evidence = "", .unfelt = "",
-        .t0_node = ""};
+    *i = (struct incident){.id = id,
+                           .fault = "",
+                           .n = n,
+                           .late_ns = -1,
+                           .step = -1,
+                           .evidence = "",
+                           .unfelt = "",
+                           .t0_node = ""};
     is->v[is->n++] = i;
     if (!tsearch(i, &is->by_name, by_name))
         abort(); /* out of memory */

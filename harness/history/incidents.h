@@ -71,7 +71,7 @@ struct incident {
     int64_t phase_bound_ns[PHASE_N], recover_bound_ns;
     int64_t t0_bound_ns;
     const char *t0_node; /* by whose clock t0 is; "": ours */
-    bool by_signal; /* the worker of detect was ended by a signal: the launcher acted */
+    bool by_signal;      /* the worker of detect was ended by a signal: the launcher acted */
 };
 
 struct incidents {

@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "harness/history/clocks.h"
 #include "harness/judge/checks/check.h"
-#include "harness/judge/places.h"
+#include "harness/judge/stands.h"
 #include "harness/judge/views.h"
 
 #include <stdio.h>
@@ -15,13 +15,13 @@ struct doubt {
     const struct scenario *scenario;
     const struct history *whole;
     struct clocks clocks;
-    struct places places;
+    struct stands stands;
     struct history middle;
     int64_t *middle_ns; /* by the place of a record */
 };
 
 /* One check at one place of the clocks: what it found in the middle, and whether it does there. */
-struct question {
+struct doubtful {
     struct doubt *doubt;
     const struct check *check;
     const struct lost *lost;
@@ -42,7 +42,7 @@ struct doubt *doubt_new(const struct scenario *s, const struct history *h) {
     for (size_t i = 0; i < h->n; i++)
         d->middle_ns[i] = clocks_moment(&d->clocks, h, i, 0.5);
     history_retime(&d->middle, h, d->middle_ns);
-    places_choose(&d->places, &d->arena, &d->clocks, h);
+    stands_choose(&d->stands, &d->arena, &d->clocks, h);
     return d;
 }
 
@@ -63,7 +63,7 @@ const struct history *doubt_history(const struct doubt *d) {
 /* ---- which two moments decide ---- */
 
 /* Whether the check finds at the times of q->t_ns what it did in the middle. */
-static bool finds_the_same(struct question *q) {
+static bool finds_the_same(struct doubtful *q) {
     struct history h;
     history_retime(&h, q->doubt->whole, q->t_ns);
     struct views *views = views_new(q->doubt->scenario, &h);
@@ -76,7 +76,8 @@ static bool finds_the_same(struct question *q) {
 
 /* With n of all records moved the answer is still the same, with all of them it is another: the one at
  * which it turns, if those before it have been moved. */
-static size_t turning_record(struct question *q, bool (*same)(struct question *, size_t, const void *),
+static size_t turning_record(struct doubtful *q,
+                             bool (*same)(struct doubtful *, size_t, const void *),
                              const void *arg) {
     size_t low = 0, high = q->doubt->whole->n;
     while (high - low > 1) {
@@ -89,7 +90,7 @@ static size_t turning_record(struct question *q, bool (*same)(struct question *,
     return low;
 }
 
-static bool same_with_first(struct question *q, size_t n, const void *arg) {
+static bool same_with_first(struct doubtful *q, size_t n, const void *arg) {
     for (size_t i = 0; i < q->doubt->whole->n; i++)
         q->t_ns[i] = i < n ? q->there_ns[i] : q->doubt->middle_ns[i];
     return finds_the_same(q);
@@ -97,7 +98,7 @@ static bool same_with_first(struct question *q, size_t n, const void *arg) {
 
 /* Where all go with the one that has turned it, nothing has moved against anything: the answer comes
  * back with the other moment. */
-static bool other_with_rest(struct question *q, size_t n, const void *arg) {
+static bool other_with_rest(struct doubtful *q, size_t n, const void *arg) {
     size_t turned = *(const size_t *)arg;
     int64_t by_ns = q->there_ns[turned] - q->doubt->middle_ns[turned];
     for (size_t i = 0; i < q->doubt->whole->n; i++) {
@@ -129,7 +130,7 @@ static void name_clocks(char *out, size_t size, const char *one, const char *oth
 }
 
 /* The sentence: the two moments, the time between them, the host and the bound. */
-static void say(struct finding *f, const struct question *q, size_t one, size_t other) {
+static void say(struct finding *f, const struct doubtful *q, size_t one, size_t other) {
     const struct doubt *d = q->doubt;
     const struct history *h = d->whole;
     char first[80], second[80], clocks[110], was[300];
@@ -143,12 +144,13 @@ static void say(struct finding *f, const struct question *q, size_t one, size_t 
                     "%s came %.3f ms before %s, and %s known to within %.3f ms: too close to tell; "
                     "%s: %.60s",
                     first, (double)(d->middle_ns[b] - d->middle_ns[a]) / 1e6, second, clocks,
-                    (double)(half_ns(d, a) + half_ns(d, b)) / 1e6, f->status == FINDING_PASS ? "else it passed" : "else", was);
+                    (double)(half_ns(d, a) + half_ns(d, b)) / 1e6,
+                    f->status == FINDING_PASS ? "else it passed" : "else", was);
     f->loud = false;
     finding_prove(f, h->records[a]->seq, h->records[b]->seq);
 }
 
-static void open_question(struct finding *f, struct question *q) {
+static void open_question(struct finding *f, struct doubtful *q) {
     size_t one = turning_record(q, same_with_first, NULL);
     size_t other = turning_record(q, other_with_rest, &one);
     say(f, q, one, other);
@@ -158,8 +160,7 @@ static void open_question(struct finding *f, struct question *q) {
 
 /* What a scenario gives no reason to ask for is not asked for at any time. */
 static bool may_hang(const struct doubt *d, const struct check *c, const struct finding *f) {
-    return f->status != FINDING_UNKNOWN &&
-           !(c->not_applicable && c->not_applicable(d->scenario));
+    return f->status != FINDING_UNKNOWN && !(c->not_applicable && c->not_applicable(d->scenario));
 }
 
 static void try_place(struct doubt *d, const double *share, struct finding *found,
@@ -172,7 +173,7 @@ static void try_place(struct doubt *d, const double *share, struct finding *foun
     history_retime(&h, d->whole, there_ns);
     struct views *views = views_new(d->scenario, &h);
     for (size_t i = 0; checks[i]; i++) {
-        struct question q = {.doubt = d,
+        struct doubtful q = {.doubt = d,
                              .check = checks[i],
                              .lost = lost,
                              .in_the_middle = found[i].status,
@@ -190,7 +191,7 @@ static void try_place(struct doubt *d, const double *share, struct finding *foun
 
 void doubt_cast(struct doubt *d, struct finding *found, const struct lost *lost) {
     int64_t *times = mem_array(int64_t, 2 * d->whole->n + 1);
-    for (size_t i = 0; i < d->places.n; i++)
-        try_place(d, d->places.v[i], found, lost, times, times + d->whole->n);
+    for (size_t i = 0; i < d->stands.n; i++)
+        try_place(d, d->stands.v[i], found, lost, times, times + d->whole->n);
     free(times);
 }

@@ -4,7 +4,7 @@
  * A check compares times, and need not know whose they are. It is asked again of the same history with
  * the clocks of the hosts at other places within their bounds, each at its earliest and its latest
  * against each other and against ours; and, where a bound is wide, at many places in between
- * (places.h). What it finds everywhere is found. Where it answers otherwise, nobody knows which is
+ * (stands.h). What it finds everywhere is found. Where it answers otherwise, nobody knows which is
  * true: the answer is unknown, and names the two moments whose order decides it. Where every stamp is
  * the harness's own there is nothing to ask. */
 #pragma once

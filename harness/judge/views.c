@@ -19,7 +19,7 @@ static void want_kernel(struct finding *f, const struct check *c, const struct h
 }
 
 /* What the checks of one set of sources see. */
-struct view {
+struct verdict_view {
     struct history history;
     const struct rounds *rounds;
     const struct incidents *incidents;
@@ -36,7 +36,7 @@ enum {
 struct views {
     const struct scenario *scenario;
     const struct history *history;
-    struct view *of[VIEWS_MAX];
+    struct verdict_view *of[VIEWS_MAX];
     struct rounds *rounds[VIEWS_MAX];
     struct incidents *incidents[VIEWS_MAX];
     struct lags *lags; /* told by the harness, whom every check may read */
@@ -76,12 +76,12 @@ static void load_rounds(struct rounds *rs, const struct views *v, unsigned sourc
     }
 }
 
-static const struct view *view_of(struct views *v, unsigned sources) {
+static const struct verdict_view *view_of(struct views *v, unsigned sources) {
     struct rounds **rounds = &v->rounds[sources & VIEWS_OF_ROUNDS];
     struct incidents **incidents = &v->incidents[sources & OF_INCIDENTS];
     if (v->of[sources])
         return v->of[sources];
-    struct view *view = v->of[sources] = mem_new(struct view);
+    struct verdict_view *view = v->of[sources] = mem_new(struct verdict_view);
     history_filter(&view->history, v->history, sources);
     if (!*rounds) {
         *rounds = mem_new(struct rounds);
@@ -102,7 +102,7 @@ const struct rounds *views_rounds(struct views *v, unsigned sources) {
 
 void views_ask(struct views *v, const struct check *c, const struct lost *lost, struct finding *f) {
     ARENA_FINI struct arena arena = {0};
-    const struct view *seen = view_of(v, c->sources | SOURCES(HARNESS));
+    const struct verdict_view *seen = view_of(v, c->sources | SOURCES(HARNESS));
     struct trial t = {.scenario = v->scenario,
                       .arena = &arena,
                       .history = &seen->history,

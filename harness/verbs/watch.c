@@ -179,7 +179,7 @@ static int serve(const struct arguments *a) {
         return EXIT_USAGE_ERROR;
     }
     wish.strict = is_strict(&run);
-    int code = serve_run(&run, &wish);
+    int code = serve_history(&run, &wish);
     folder_close(&run);
     return code;
 }

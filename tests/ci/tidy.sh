@@ -67,6 +67,16 @@ struct planted_twin {
     int a;
 };
 END
+# Two archives of the build have a function of one name; what is static is nobody else's.
+mkdir -p "$copy/build/release" "$TMPDIR/objects"
+for archive in planted_one planted_other; do
+    echo "int planted_both(void); int planted_both(void) { return 1; } static int planted_own(void) { return 2; }
+int (*planted_$archive)(void) = planted_own;" >"$TMPDIR/objects/$archive.c"
+    ${CC:-cc} -c -o "$TMPDIR/objects/$archive.o" "$TMPDIR/objects/$archive.c"
+    ar rc "$copy/build/release/lib$archive.a" "$TMPDIR/objects/$archive.o"
+done
+plants=$((plants + 1))
+expect+=('libplanted_other.a: planted_other.o defines planted_both, as planted_one.o of libplanted_one.a does')
 plant 'faults/planted_silent.c:1: opens without a sentence' faults/planted_silent.c <<'END'
 int planted_silent;
 END
@@ -105,6 +115,10 @@ missed=0
 for words in "${expect[@]}"; do
     grep -qF -- "tidy: $words" <<<"$said" || { echo "not caught: $words"; missed=1; }
 done
+if grep -F planted_own <<<"$said"; then
+    echo 'a static function is no twin of another'
+    missed=1
+fi
 if grep -F 'tidy: advice: agent/crowd/full: ' <<<"$said"; then
     echo 'that room has 25 nouns'
     missed=1

@@ -199,6 +199,79 @@ static void test_a_trace_shows_lives_and_phases(void **state) {
     forget(&t);
 }
 
+/* Rounds that go on at one time lie on tracks of their own, and others do not. */
+static void test_rounds_that_overlap_have_a_track_each(void **state) {
+    (void)state;
+    static const struct edit lives_on[] = {
+        {"worker-exit", "\"pid\":110", "\"t\":1073", "\"t\":1077", NULL}, {0}};
+    for (int overlaps = 0; overlaps < 2; overlaps++) {
+        struct told t;
+        struct arena a = {0};
+        int64_t tracks = 0, rounds = 0, named = 0;
+        tell(&t, "worker-killed", overlaps ? lives_on : none, "trace", (struct report_style){0});
+        json_each(e, json_get(parsed(&t, &a), "traceEvents")) {
+            bool thread = str_eq(json_get_string(e, "name", ""), "thread_name");
+            if (json_get_i64(e, "pid", 0) != 1)
+                continue;
+            named += thread;
+            if (!str_eq(json_get_string(e, "ph", ""), "X"))
+                continue;
+            tracks += json_get_i64(e, "tid", -1) == rounds;
+            rounds++;
+        }
+        assert_int_equal(rounds, 2);
+        assert_int_equal(tracks, overlaps ? 2 : 1);
+        assert_int_equal(named, overlaps ? 2 : 1);
+        arena_fini(&a);
+        forget(&t);
+    }
+}
+
+/* ---- clocks ---- */
+
+static const char clock_record[] =
+    "{\"t\":1050033000,\"source\":\"harness\",\"kind\":\"clock\",\"node\":\"n1\",\"host\":\"far\","
+    "\"ahead_ns\":7000012000,\"bound_ns\":100000,\"round_ns\":150000,\"samples\":34,\"steps\":0}";
+
+/* n1 is elsewhere: what is measured against it is told with its bound, and the bound is told. */
+static void test_every_report_tells_the_bounds_of_clocks(void **state) {
+    (void)state;
+    static const struct edit elsewhere[] = {
+        {"\"kernel\"", "\"node\":\"n1\"", "\"source\"", "\"bound\":400000,\"source\"", NULL},
+        {"\"probe\"", "\"node\":\"n1\"", "\"source\"", "\"bound\":400000,\"source\"", NULL},
+        {"\"job\"", "\"node\":\"n1\"", "\"source\"", "\"bound\":400000,\"source\"", NULL},
+        {"\"steady\"", NULL, NULL, clock_record, NULL},
+        {0}};
+    static const struct {
+        const char *report, *says;
+        bool unicode;
+    } rows[] = {
+        {"terminal", "training again after 874 ms \u00b1 0.4 ms", true},
+        {"terminal", "training again after 874 ms +- 0.4 ms", false},
+        {"terminal", "n1 far: 7.000012 s ahead, asked 34 times, its stamps known to \u00b1 0.4 ms",
+         true},
+        {"html", "<h2>Clocks</h2>", true},
+        {"html", "<tr><td>n1</td><td>far: 7.000012 s ahead", true},
+        {"html", "\u00b1 0.4 ms</b>", true},
+        {"json", "\"recover_bound_ms\":0.4", true},
+        {"json", "\"clocks\":[{\"node\":\"n1\",\"host\":\"far\",\"ahead_ns\":7000012000", true},
+        {"junit", "<property name=\"clock.n1\" value=\"far: 7.000012 s ahead, asked 34 times",
+         true},
+        {"markdown", "874 ms \u00b1 0.4 ms", true},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct told t;
+        tell(&t, "node-powered-off", elsewhere, rows[i].report,
+             (struct report_style){.unicode = rows[i].unicode});
+        assert_says(&t, rows[i].says);
+        forget(&t);
+        tell(&t, "node-powered-off", none, rows[i].report,
+             (struct report_style){.unicode = rows[i].unicode});
+        assert_lacks(&t, rows[i].says);
+        forget(&t);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tap_has_a_point_for_each_check),
@@ -209,6 +282,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_markdown_begins_with_what_failed),
         cmocka_unit_test(test_prometheus_is_told_numbers_and_checks),
         cmocka_unit_test(test_a_trace_shows_lives_and_phases),
+        cmocka_unit_test(test_rounds_that_overlap_have_a_track_each),
+        cmocka_unit_test(test_every_report_tells_the_bounds_of_clocks),
     };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,7 +89,7 @@ static int show(struct serving *s, const struct serve_wish *wish, struct err *er
     return loop_run(s->loop, err);
 }
 
-int serve_run(const struct folder *run, const struct serve_wish *wish) {
+int serve_history(const struct folder *run, const struct serve_wish *wish) {
     struct serving s = {.run = run, .strict = wish->strict};
     struct err err = {0};
     int code = EXIT_PASS;

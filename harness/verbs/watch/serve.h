@@ -13,4 +13,4 @@ struct serve_wish {
 
 /* Prints the page's address, and returns the exit status after saying on stderr what went wrong: when a run
  * that went on has ended and its pages were told, or at a signal. */
-int serve_run(const struct folder *run, const struct serve_wish *wish);
+int serve_history(const struct folder *run, const struct serve_wish *wish);

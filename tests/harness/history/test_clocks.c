@@ -70,8 +70,7 @@ static void test_the_truth_lies_within_what_is_told_and_that_is_never_wider(void
             truth[i] = now;
             int64_t bound = (int64_t)rand_below(&r, 10 * (uint64_t)ms) + 1;
             int64_t error = (int64_t)rand_below(&r, 2 * (uint64_t)bound + 1) - bound;
-            put(&h,
-                &(struct history_stamp){now + error, bound, now + ahead + now / 1000000 * ppm},
+            put(&h, &(struct history_stamp){now + error, bound, now + ahead + now / 1000000 * ppm},
                 "worker-exit", "n1");
         }
         clocks_load(&c, &h);
@@ -140,7 +139,8 @@ static void test_stamps_that_contradict_one_another_are_taken_each_for_itself(vo
 
 static void test_a_bound_is_written_and_read_and_what_is_none_is_refused(void **state) {
     (void)state;
-    static const char head[] = "{\"seq\":1,\"t\":0,\"source\":\"harness\",\"kind\":\"run\",\"v\":1}\n";
+    static const char head[] =
+        "{\"seq\":1,\"t\":0,\"source\":\"harness\",\"kind\":\"run\",\"v\":1}\n";
     static const char *const bad[] = {"-1", "9223372036854775807", "\"x\""};
     struct history h = {0}, back = {0};
     const struct record *r =

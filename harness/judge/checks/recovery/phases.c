@@ -69,10 +69,10 @@ static bool judge(const struct trial *t, struct finding *f) {
             if (!judge_incident(t, f, t->incidents->v[i], &e->phases_within[k], &longest))
                 return false;
         if (longest && at < sizeof(text))
-            at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s %.0f ms%s", at ? ", " : "",
-                                   e->phases_within[k].id, (double)longest->phase_ns[p] / 1e6,
-                                   clocks_text(off, sizeof(off), longest->phase_bound_ns[p],
-                                               false));
+            at +=
+                (size_t)snprintf(text + at, sizeof(text) - at, "%s%s %.0f ms%s", at ? ", " : "",
+                                 e->phases_within[k].id, (double)longest->phase_ns[p] / 1e6,
+                                 clocks_text(off, sizeof(off), longest->phase_bound_ns[p], false));
     }
     *f = (struct finding){.check = f->check, .class = f->class};
     if (at)

@@ -83,9 +83,8 @@ static struct finding ask_in_doubt(const struct scenario *sc, const struct histo
 
 /* What is stamped on the node itself, where the harness is elsewhere. */
 static bool stamped_there(const struct record *r, const char *node) {
-    return str_eq(r->node, node) &&
-           (r->source == SOURCE_KERNEL || r->source == SOURCE_PROBE || r->source == SOURCE_JOB ||
-            r->source == SOURCE_LAUNCHER);
+    return str_eq(r->node, node) && (r->source == SOURCE_KERNEL || r->source == SOURCE_PROBE ||
+                                     r->source == SOURCE_JOB || r->source == SOURCE_LAUNCHER);
 }
 
 /* The same run, a hundred seconds later, as a node's clock has stamped it that is off by so much. */
@@ -93,8 +92,7 @@ static void with_clock(struct history *ret, const struct history *h, const char 
                        int64_t off_ns, int64_t bound_ns) {
     int64_t *t = calloc(h->n, sizeof(*t));
     for (size_t i = 0; i < h->n; i++)
-        t[i] = h->records[i]->t_ns + 100 * s +
-               (stamped_there(h->records[i], node) ? off_ns : 0);
+        t[i] = h->records[i]->t_ns + 100 * s + (stamped_there(h->records[i], node) ? off_ns : 0);
     history_retime(ret, h, t);
     for (size_t i = 0; i < h->n; i++)
         if (stamped_there(h->records[i], node))
@@ -140,8 +138,8 @@ static void try_clock(const struct planted_case *c, const struct history *h, con
 
 static void test_no_check_finds_what_a_wrong_clock_makes_of_it(void **state) {
     (void)state;
-    static const int64_t bounds[] = {0, 20000, 1000000, 30000000, 300000000, 1000000000,
-                                     10000000000};
+    static const int64_t bounds[] = {0,         20000,      1000000,    30000000,
+                                     300000000, 1000000000, 10000000000};
     struct rand r;
     struct tally n = {0};
     rand_init(&r, 23);
@@ -149,13 +147,14 @@ static void test_no_check_finds_what_a_wrong_clock_makes_of_it(void **state) {
         struct history h;
         planted_load(&h, c->history, c->edits);
         for (size_t i = 0; i < sizeof(bounds) / sizeof(*bounds); i++) {
-            int64_t off = bounds[i] ? (int64_t)rand_below(&r, (uint64_t)(2 * bounds[i])) - bounds[i] : 0;
+            int64_t off =
+                bounds[i] ? (int64_t)rand_below(&r, (uint64_t)(2 * bounds[i])) - bounds[i] : 0;
             try_clock(c, &h, node_of(&h, &r), off, bounds[i], &n);
         }
         history_fini(&h);
     }
-    print_message("%zu asked, %zu found again, %zu open; without doubt %zu would be wrong\n", n.asked,
-                  n.kept, n.open, n.wrong_alone);
+    print_message("%zu asked, %zu found again, %zu open; without doubt %zu would be wrong\n",
+                  n.asked, n.kept, n.open, n.wrong_alone);
     assert_true(n.wrong_alone > n.asked / 50); /* the clocks are wrong enough to matter */
     assert_true(n.kept > n.asked / 2);         /* and not everything is left open */
 }
@@ -174,17 +173,22 @@ static struct finding ask_n1(const char *check, const struct scenario *sc, const
 
 /* n0 has noticed it after 809 ms, by our clock, and n1 10 us later, by its own: whatever that says,
  * it was no later; and whether it was earlier is told down to the bound. */
-static void test_a_budget_within_the_bound_is_open_and_says_which_moments_and_whose_clock(void **state) {
+static void
+test_a_budget_within_the_bound_is_open_and_says_which_moments_and_whose_clock(void **state) {
     (void)state;
     static const struct edit none[] = {{0}};
     static const struct {
         int64_t budget_ns, bound_ns;
         enum finding_status is;
     } rows[] = {
-        {2000000000, 0, FINDING_PASS},          {2000000000, 400000, FINDING_PASS},
-        {2000000000, 10000000000, FINDING_PASS}, {809100000, 0, FINDING_PASS},
-        {808900000, 0, FINDING_FAIL},           {809100000, 400000, FINDING_PASS},
-        {808900000, 400000, FINDING_UNKNOWN},   {500000000, 400000, FINDING_FAIL},
+        {2000000000, 0, FINDING_PASS},
+        {2000000000, 400000, FINDING_PASS},
+        {2000000000, 10000000000, FINDING_PASS},
+        {809100000, 0, FINDING_PASS},
+        {808900000, 0, FINDING_FAIL},
+        {809100000, 400000, FINDING_PASS},
+        {808900000, 400000, FINDING_UNKNOWN},
+        {500000000, 400000, FINDING_FAIL},
         {500000000, 1000000000, FINDING_UNKNOWN},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {

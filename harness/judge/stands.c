@@ -1,4 +1,4 @@
-#include "harness/judge/places.h"
+#include "harness/judge/stands.h"
 
 #include "base/rand.h"
 
@@ -13,22 +13,22 @@ enum {
     ALL_MAX = (1 << FEW_CLOCKS) + 2 * 64 + DRAWN + EVEN + CLOSE
 };
 
-struct choice {
-    struct places *ret;
+struct stand_choice {
+    struct stands *ret;
     struct arena *arena;
     const struct clocks *clocks;
     const struct history *history;
     struct rand rand;
 };
 
-static double *add(struct choice *c) {
+static double *add(struct stand_choice *c) {
     return c->ret->v[c->ret->n++] = arena_array(c->arena, double, c->clocks->n);
 }
 
 /* ---- the ends ---- */
 
 /* Each of few clocks at either end, in every choice. */
-static void every_choice(struct choice *c) {
+static void every_choice(struct stand_choice *c) {
     for (unsigned late = 0; late < 1u << c->clocks->n; late++) {
         double *share = add(c);
         for (size_t i = 0; i < c->clocks->n; i++)
@@ -37,7 +37,7 @@ static void every_choice(struct choice *c) {
 }
 
 /* Two numbers differ in a bit: for each bit those that have it are late, and then those that lack it. */
-static void every_pair(struct choice *c) {
+static void every_pair(struct stand_choice *c) {
     for (unsigned late = 0; late < 2; late++) {
         double *all = add(c);
         for (size_t i = 0; i < c->clocks->n; i++)
@@ -58,7 +58,7 @@ static void every_pair(struct choice *c) {
 /* ---- in between ---- */
 
 /* Each clock once in each of EVEN equal parts of its bound, in an order of its own. */
-static void evenly(struct choice *c) {
+static void evenly(struct stand_choice *c) {
     size_t first = c->ret->n, order[EVEN];
     for (size_t k = 0; k < EVEN; k++)
         add(c);
@@ -85,25 +85,25 @@ struct sorts {
 };
 
 /* qsort has no argument of its own. */
-struct place {
+struct sorted_record {
     size_t at;
     int32_t of;
     const char *kind;
 };
 
 static int by_sort(const void *a, const void *b) {
-    const struct place *x = a, *y = b;
+    const struct sorted_record *x = a, *y = b;
     if (x->of != y->of)
         return x->of < y->of ? -1 : 1;
     int order = strcmp(x->kind, y->kind);
     return order ? order : (x->at > y->at) - (x->at < y->at);
 }
 
-static void sort_all(struct sorts *s, struct choice *c) {
+static void sort_all(struct sorts *s, struct stand_choice *c) {
     size_t n = c->history->n;
-    struct place *all = arena_array(c->arena, struct place, n);
+    struct sorted_record *all = arena_array(c->arena, struct sorted_record, n);
     for (size_t i = 0; i < n; i++)
-        all[i] = (struct place){i, c->clocks->of[i], c->history->records[i]->kind};
+        all[i] = (struct sorted_record){i, c->clocks->of[i], c->history->records[i]->kind};
     qsort(all, n, sizeof(*all), by_sort);
     s->at = arena_array(c->arena, size_t, n);
     s->v = arena_array(c->arena, struct sort, n);
@@ -115,13 +115,13 @@ static void sort_all(struct sorts *s, struct choice *c) {
     }
 }
 
-static int32_t clock_of(const struct sorts *s, const struct choice *c, size_t sort) {
+static int32_t clock_of(const struct sorts *s, const struct stand_choice *c, size_t sort) {
     return c->clocks->of[s->at[s->v[sort].first]];
 }
 
 /* One of a kind of this clock's, or of any that is not this clock's. Every history has both kinds, or
  * after some tries it does not matter. */
-static size_t draw(const struct sorts *s, struct choice *c, int32_t clock, bool own) {
+static size_t draw(const struct sorts *s, struct stand_choice *c, int32_t clock, bool own) {
     size_t sort = 0;
     for (int tries = 0; tries < 64; tries++) {
         sort = (size_t)rand_below(&c->rand, s->n);
@@ -133,17 +133,17 @@ static size_t draw(const struct sorts *s, struct choice *c, int32_t clock, bool 
 
 /* Where its clock must stand for it to be a little before or behind another moment: by a microsecond,
  * or twice as much, and so on, up to a second. */
-static double share_near(struct choice *c, size_t own, size_t other) {
+static double share_near(struct stand_choice *c, size_t own, size_t other) {
     const struct clocks *k = c->clocks;
     int64_t width = k->latest_ns[own] - k->earliest_ns[own];
     int64_t near_ns = INT64_C(1000) << rand_below(&c->rand, 21);
-    int64_t to_ns = clocks_moment(k, c->history, other, 0.5) +
-                    (rand_below(&c->rand, 2) ? near_ns : -near_ns);
+    int64_t to_ns =
+        clocks_moment(k, c->history, other, 0.5) + (rand_below(&c->rand, 2) ? near_ns : -near_ns);
     double share = width ? (double)(to_ns - k->earliest_ns[own]) / (double)width : 0.5;
     return share < 0 || share > 1 ? rand_unit(&c->rand) : share;
 }
 
-static void closely(struct choice *c) {
+static void closely(struct stand_choice *c) {
     struct sorts s = {0};
     sort_all(&s, c);
     for (int i = 0; i < CLOSE; i++) {
@@ -155,18 +155,18 @@ static void closely(struct choice *c) {
     }
 }
 
-void places_choose(struct places *ret, struct arena *a, const struct clocks *c,
+void stands_choose(struct stands *ret, struct arena *a, const struct clocks *c,
                    const struct history *h) {
-    struct choice choice = {.ret = ret, .arena = a, .clocks = c, .history = h};
+    struct stand_choice choice = {.ret = ret, .arena = a, .clocks = c, .history = h};
     rand_init(&choice.rand, c->n);
-    *ret = (struct places){.v = arena_array(a, double *, ALL_MAX)};
+    *ret = (struct stands){.v = arena_array(a, double *, ALL_MAX)};
     if (!c->n)
         return;
     if (c->n <= FEW_CLOCKS)
         every_choice(&choice);
     else
         every_pair(&choice);
-    if (clocks_most_ns(c) <= PLACES_WIDE_NS)
+    if (clocks_most_ns(c) <= STANDS_WIDE_NS)
         return;
     evenly(&choice);
     closely(&choice);
