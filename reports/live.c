@@ -152,6 +152,12 @@ static void tell_harness(struct live *l, const struct record *r) {
     else if (record_is(r, "dead-man"))
         say(l, INK_BAD, "after %.0f s without a word from us, %s has undone what lasted there",
             (double)record_i64(r, "silent_ns", 0) / 1e9, record_text(r, "who"));
+    else if (record_is(r, "clock-step"))
+        say(l, INK_DOUBT,
+            "%s (%s): its clock was set by %+.3f s against ours; what was stamped "
+            "there before and after keeps its own bound",
+            record_text(r, "host"), r->node,
+            (double)record_i64(r, "ahead_ns", 0) / 1e9 - (double)record_i64(r, "was_ns", 0) / 1e9);
     else if (record_is(r, "fault-failed"))
         say(l, INK_BAD, "%s could not be brought in force: %s", record_text(r, "id"),
             record_text(r, "error"));

@@ -47,6 +47,31 @@ bool clock_bound_at(const struct clock_bound *b, int64_t now_ns, int64_t *ret_lo
     return true;
 }
 
+/* The clocks may have drifted apart until then, or, of what lies before the last sample, since. */
+static bool bound_around(const struct clock_bound *b, int64_t theirs_ns, int64_t now_ns,
+                         int64_t *ret_low_ns, int64_t *ret_high_ns) {
+    int64_t low, high;
+    if (!clock_bound_at(b, now_ns, &low, &high))
+        return false;
+    int64_t first = theirs_ns - high;
+    int64_t since = b->at_ns - first > now_ns - b->at_ns ? first : now_ns;
+    return clock_bound_at(b, since, ret_low_ns, ret_high_ns);
+}
+
+bool clock_bound_stamp(const struct clock_bound *b, int64_t theirs_ns, int64_t now_ns,
+                       struct clock_stamp *ret) {
+    int64_t low, high;
+    if (!bound_around(b, theirs_ns, now_ns, &low, &high))
+        return false;
+    int64_t first = theirs_ns - high, last = theirs_ns - low;
+    last = smaller(last, now_ns);
+    first = smaller(first, last); /* their clock has been set, which the next sample shows */
+    int64_t half = (last - first + 1) / 2;
+    *ret = (struct clock_stamp){
+        .t_ns = last - half, .bound_ns = larger(half, 1), .there_ns = theirs_ns};
+    return true;
+}
+
 enum clock_order clock_bound_order(const struct clock_bound *b, int64_t theirs_ns,
                                    int64_t ours_ns) {
     int64_t low, high;

@@ -32,6 +32,15 @@ int clock_bound_add(struct clock_bound *b, const struct clock_sample *s);
 bool clock_bound_at(const struct clock_bound *b, int64_t now_ns, int64_t *ret_low_ns,
                     int64_t *ret_high_ns);
 
+/* A moment of theirs in our time: t_ns, give or take bound_ns, is there_ns by their clock. */
+struct clock_stamp {
+    int64_t t_ns, bound_ns, there_ns; /* bound_ns 0: it is of our clock, and never of another */
+};
+/* What they have stamped, and we have heard by now_ns: nothing comes from the future. False: nothing is
+ * known of their clock. */
+bool clock_bound_stamp(const struct clock_bound *b, int64_t theirs_ns, int64_t now_ns,
+                       struct clock_stamp *ret);
+
 enum clock_order { CLOCK_ORDER_UNKNOWN, CLOCK_ORDER_BEFORE, CLOCK_ORDER_AFTER };
 /* Whether what their clock has stamped came before or after what ours has. */
 enum clock_order clock_bound_order(const struct clock_bound *b, int64_t theirs_ns, int64_t ours_ns);

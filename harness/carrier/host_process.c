@@ -18,7 +18,7 @@ struct known_process {
     int end; /* readable when it has ended; -1: nobody watches it */
     bool ended, status_known;
     int status;
-    int64_t end_ns;
+    struct clock_stamp ended_at;
     bool looked[2]; /* now, before */
     struct host_process_look looks[2];
 };
@@ -48,11 +48,11 @@ static struct known_process *find(pid_t number) {
     return NULL;
 }
 
-static void end(struct known_process *p, bool known, int status, int64_t t_ns) {
+static void end(struct known_process *p, bool known, int status, const struct clock_stamp *at) {
     if (p->ended)
         return;
     p->ended = true;
-    p->end_ns = t_ns;
+    p->ended_at = *at;
     p->status_known = known;
     p->status = status;
     if (p->end >= 0)
@@ -65,7 +65,7 @@ static struct known_process *find_or_make(pid_t number, uint64_t start) {
     if (p && p->start == start)
         return p;
     if (p) {
-        end(p, false, 0, clock_monotonic_ns());
+        end(p, false, 0, &(struct clock_stamp){.t_ns = clock_monotonic_ns()});
         file_close(&p->end);
     } else {
         p = &mem_push(all.v, all.n);
@@ -86,21 +86,23 @@ void host_process_note(pid_t number, uint64_t start, pid_t parent) {
     find_or_make(number, start)->parent = parent;
 }
 
-void host_process_ended(pid_t number, bool known, int status, int64_t t_ns) {
+void host_process_ended(pid_t number, bool known, int status, const struct clock_stamp *at) {
     struct known_process *p = find(number);
     if (p)
-        end(p, known, status, t_ns);
+        end(p, known, status, at);
 }
 
 void host_process_node_ended(int node, int64_t t_ns) {
     for (size_t i = 0; i < all.n; i++)
         if (all.v[i].number >> NODE_SHIFT == node + 1)
-            end(&all.v[i], false, 0, t_ns);
+            end(&all.v[i], false, 0, &(struct clock_stamp){.t_ns = t_ns});
 }
 
-int64_t host_process_end_ns(pid_t number) {
+bool host_process_end(pid_t number, struct clock_stamp *ret) {
     const struct known_process *p = find(number);
-    return p && p->ended ? p->end_ns : 0;
+    if (p && p->ended)
+        *ret = p->ended_at;
+    return p && p->ended;
 }
 
 void host_process_forget_all(void) {

@@ -6,6 +6,8 @@
  * There is one table in a process, as there is one of the kernel's. */
 #pragma once
 
+#include "harness/carrier/clock_bound.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -20,8 +22,8 @@ pid_t host_process_pid(pid_t number);
 int host_process_watch(pid_t number, uint64_t start);
 /* The same as of one that is watched; it need not be. */
 void host_process_note(pid_t number, uint64_t start, pid_t parent);
-/* known: how is; else status is of no matter. t_ns: when, by our clock. */
-void host_process_ended(pid_t number, bool known, int status, int64_t t_ns);
+/* known: how is; else status is of no matter. */
+void host_process_ended(pid_t number, bool known, int status, const struct clock_stamp *at);
 void host_process_node_ended(int node, int64_t t_ns); /* all of it, nobody knows how */
 void host_process_forget_all(void);
 
@@ -30,7 +32,8 @@ uint64_t host_process_start(pid_t number);
 pid_t host_process_parent(pid_t number);
 /* 0 with its wait status; -EAGAIN: it lives; -ENODATA: nobody knows; -ESRCH: it was never heard of. */
 int host_process_status(pid_t number, int *ret_status);
-int64_t host_process_end_ns(pid_t number); /* 0: it lives, or was never heard of */
+/* When it has ended; false: it lives, or was never heard of. */
+bool host_process_end(pid_t number, struct clock_stamp *ret);
 
 /* What its helper has seen of it. */
 struct host_process_look {

@@ -16,6 +16,7 @@
 #include "faults/mechanism/call_file.h"
 #include "faults/mechanism/disk_rules.h"
 #include "faults/mechanism/store_operation.h"
+#include "harness/carrier/clock_bound.h"
 #include "harness/plan/plan.h"
 
 /* RANKQUAKE_EVENTS of whatever runs in a node. */
@@ -77,13 +78,18 @@ struct cluster_callbacks {
      * block. It keeps the node's network alive: close it when the node is down. */
     void (*client)(void *arg, struct node *n, int fd, pid_t pid);
     /* The same of one on another host, who speaks to its helper: what is returned is handed to the
-     * next two. t_ns: when it was said, by our clock. became_other: it runs another program by now than
+     * next two. at: when it was said. became_other: it runs another program by now than
      * when it connected. */
     void *(*far_client)(void *arg, struct node *n, struct far_client *c);
-    void (*far_said)(void *arg, void *client, const char *text, size_t len, int64_t t_ns);
+    void (*far_said)(void *arg, void *client, const char *text, size_t len,
+                     const struct clock_stamp *at);
     void (*far_gone)(void *arg, void *client, bool became_other);
     /* Processes of other hosts have been looked at, or have answered: see host_process.h. */
     void (*far_seen)(void *arg);
+    /* The clock of a node's host has been asked, as each second; b: what is known of it now. was: what was
+     * known of it before, where it, or ours, has been set since; else NULL. */
+    void (*clock)(void *arg, struct node *n, const struct clock_bound *b,
+                  const struct clock_bound *was);
     /* Counted in the node after its program had ended: {processes, ports, shm, cgroups}. */
     void (*leftovers)(void *arg, struct node *n, const struct json *found);
     /* The answer to node_sockets: [{local, remote, state}], as sockets.h says. */
@@ -172,6 +178,10 @@ void far_client_release(struct far_client *c);  /* it waits, and may go on */
 void far_client_forget(struct far_client *c);   /* what it says is not told any more */
 /* Has those processes of other hosts looked at that faults have been done to; far_seen follows. */
 void cluster_look_far(struct cluster *c, const pid_t *pids, size_t n);
+/* When what a callback tells of it has happened, by the clock of its host: while the callback lasts.
+ * False: now, for all that is known; always so of nodes on our own host. */
+bool node_moment(const struct node *n, struct clock_stamp *ret);
+
 /* The page of its wall clock, as the node sees it; NULL: the plan moves no clock. */
 const char *node_clock_path(const struct node *n);
 /* What its programs were told of the time; -ENOENT: it has no such page. */

@@ -40,8 +40,10 @@ struct host_link {
     struct loop_source *on_said;
     struct far_client *clients;
     struct clock_bound clock; /* theirs */
-    int64_t last_ns;          /* what was told last */
-    char mark[32];            /* in the file by which {shared} is known */
+    struct loop_source *on_clock;
+    struct clock_stamp moment; /* of the message that is being told, if `told` */
+    bool told;
+    char mark[32]; /* in the file by which {shared} is known */
 };
 
 /* ---- the command ---- */
@@ -124,6 +126,7 @@ void host_link_let_go(struct host_link *l) {
         free(k);
     }
     l->on_said = loop_source_free(l->on_said);
+    l->on_clock = loop_source_free(l->on_clock);
     file_close(&l->said_fd);
     file_close(&l->log);
 }
@@ -140,14 +143,47 @@ struct host_link *host_link_free(struct host_link *l) {
 
 /* ---- moments ---- */
 
-/* When it was by our clock. What is told later has not come earlier, and nothing comes from the future. */
-static int64_t moment(struct host_link *l, const struct json *m) {
-    int64_t now = clock_monotonic_ns(), low, high, theirs = json_get_i64(m, "t", 0), at = now;
-    if (theirs && clock_bound_at(&l->clock, now, &low, &high))
-        at = theirs - (low + (high - low) / 2);
-    at = at > now ? now : at;
-    l->last_ns = at < l->last_ns ? l->last_ns : at;
-    return l->last_ns;
+void host_link_note(struct host_link *l, const struct json *m) {
+    int64_t theirs = m ? json_get_i64(m, "t", 0) : 0;
+    l->told = theirs && clock_bound_stamp(&l->clock, theirs, clock_monotonic_ns(), &l->moment);
+}
+
+bool host_link_moment(const struct host_link *l, struct clock_stamp *ret) {
+    if (l->told)
+        *ret = l->moment;
+    return l->told;
+}
+
+/* By our clock where nothing is known of theirs: it has come from there by now. */
+static struct clock_stamp moment(const struct host_link *l) {
+    struct clock_stamp s = {.t_ns = clock_monotonic_ns()};
+    host_link_moment(l, &s);
+    return s;
+}
+
+/* ---- their clock ---- */
+
+static const int64_t clock_every_ns = 1000000000;
+
+static void on_clock_due(void *arg, int64_t now_ns) {
+    struct host_link *l = arg;
+    struct buf text = {0};
+    struct json_writer w = node_say(&text, "clock");
+    json_put_i64(&w, "t1", clock_monotonic_ns());
+    node_say_send(l->node, &text, &w, NULL);
+    loop_timer_at(l->on_clock, now_ns + clock_every_ns);
+}
+
+static void on_clock(struct host_link *l, const struct json *m) {
+    struct cluster *c = l->node->cluster;
+    const struct clock_sample s = {.t1 = json_get_i64(m, "t1", 0),
+                                   .t2 = json_get_i64(m, "t2", 0),
+                                   .t3 = json_get_i64(m, "t3", 0),
+                                   .t4 = clock_monotonic_ns()};
+    const struct clock_bound before = l->clock;
+    int r = clock_bound_add(&l->clock, &s);
+    if (r != -EINVAL && c->cb.clock)
+        c->cb.clock(c->arg, l->node, &l->clock, r == -ESTALE ? &before : NULL);
 }
 
 /* ---- whether it can be used ---- */
@@ -170,6 +206,9 @@ static void name_shared(const struct host_link *l, char ret[SHARED_NAME_MAX]) {
 int host_link_ready(struct host_link *l, struct err *err) {
     const struct cluster *c = l->node->cluster;
     char name[SHARED_NAME_MAX];
+    loop_source_free(l->on_clock); /* of a life before */
+    l->on_clock = loop_timer(c->loop, on_clock_due, l);
+    loop_timer_at(l->on_clock, 0);
     name_shared(l, name);
     snprintf(l->mark, sizeof(l->mark), "%016llx", (unsigned long long)random_u64());
     char *path = mem_printf("%s/%s", c->shared, name);
@@ -266,8 +305,9 @@ static void on_record(struct host_link *l, const struct json *m) {
     struct cluster *c = l->node->cluster;
     const struct far_client *k = find(l, m);
     const char *text = json_get_string(m, "text", "");
+    struct clock_stamp at = moment(l);
     if (k && k->told && c->cb.far_said)
-        c->cb.far_said(c->arg, k->told, text, strlen(text), moment(l, m));
+        c->cb.far_said(c->arg, k->told, text, strlen(text), &at);
 }
 
 static void on_gone(struct host_link *l, const struct json *m) {
@@ -287,8 +327,9 @@ static void on_gone(struct host_link *l, const struct json *m) {
 static void on_ended(struct host_link *l, const struct json *m) {
     const struct json *status = json_get(m, "status");
     bool known = status && status->type == JSON_INT;
+    struct clock_stamp at = moment(l);
     host_process_ended(host_process_number(l->node->port, json_get_i64(m, "pid", 0)), known,
-                       (int)json_get_i64(m, "status", 0), moment(l, m));
+                       (int)json_get_i64(m, "status", 0), &at);
 }
 
 void host_link_arm(struct host_link *l) {
@@ -350,8 +391,9 @@ int host_link_started(struct host_link *l, const struct json *m) {
                               (uint64_t)json_get_i64(m, "start", 0));
 }
 
-void host_link_exited(struct host_link *l, pid_t number, int status, const struct json *m) {
-    host_process_ended(number, true, status, moment(l, m));
+void host_link_exited(struct host_link *l, pid_t number, int status) {
+    struct clock_stamp at = moment(l);
+    host_process_ended(number, true, status, &at);
 }
 
 /* ---- faults ---- */
@@ -428,9 +470,9 @@ bool host_link_hear(struct host_link *l, const char *op, const struct json *m) {
     static const struct {
         const char *op;
         void (*fn)(struct host_link *l, const struct json *m);
-    } ops[] = {{"client", on_client}, {"record", on_record},      {"gone", on_gone},
-               {"ended", on_ended},   {"output", on_output},      {"file", on_file},
-               {"look", on_look},     {"signalled", on_signalled}};
+    } ops[] = {{"client", on_client}, {"record", on_record},       {"gone", on_gone},
+               {"ended", on_ended},   {"output", on_output},       {"file", on_file},
+               {"look", on_look},     {"signalled", on_signalled}, {"clock", on_clock}};
     for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
         if (str_eq(op, ops[i].op)) {
             ops[i].fn(l, m);

@@ -24,9 +24,14 @@ void host_link_put_target(struct host_link *l, const struct target *t, struct js
 int host_link_signal(struct host_link *l, pid_t number, int signo, struct err *err);
 void host_link_look(struct host_link *l, pid_t number);
 
+/* What follows is about this message: it says when it has happened there. NULL: about none. */
+void host_link_note(struct host_link *l, const struct json *m);
+/* When that was; false: nothing is known of their clock, or no message is being told. */
+bool host_link_moment(const struct host_link *l, struct clock_stamp *ret);
+
 /* Its program runs: a descriptor that becomes readable when it ends, the caller's; or -errno. */
 int host_link_started(struct host_link *l, const struct json *m);
-void host_link_exited(struct host_link *l, pid_t number, int status, const struct json *m);
+void host_link_exited(struct host_link *l, pid_t number, int status);
 void host_link_injected(struct host_link *l, const struct json *m);
 /* False: it is no message of other hosts. */
 bool host_link_hear(struct host_link *l, const char *op, const struct json *m);

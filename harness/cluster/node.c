@@ -303,7 +303,7 @@ static void on_exited(struct node *n, struct message *m) {
     int status = (int)json_get_i64(m->json, "status", 0);
     n->again = false;
     if (n->link)
-        host_link_exited(n->link, n->program.pid, status, m->json);
+        host_link_exited(n->link, n->program.pid, status);
     program_ended(n, status);
     if (!again || n->on_again)
         return;
@@ -381,12 +381,20 @@ static void handle(void *arg, struct message *m) {
                {"healed", on_healed},       {"broken", on_broken},     {"bye", on_bye}};
     const char *op = json_get_string(m->json, "op", "");
     size_t i = 0;
+    if (n->link)
+        host_link_note(n->link, m->json);
     while (i < sizeof(ops) / sizeof(*ops) && !str_eq(op, ops[i].op))
         i++;
     if (i < sizeof(ops) / sizeof(*ops) && (n->greeted || ops[i].fn == on_hello))
         ops[i].fn(n, m);
     else if (!n->greeted || !n->link || !host_link_hear(n->link, op, m->json))
         refuse(n, op);
+    if (n->link)
+        host_link_note(n->link, NULL);
+}
+
+bool node_moment(const struct node *n, struct clock_stamp *ret) {
+    return n->link && host_link_moment(n->link, ret);
 }
 
 /* Its end is told by its pidfd; only what is no message says more than that. */

@@ -159,9 +159,8 @@ static int peer_pidfd(int fd, pid_t pid) {
 
 /* ---- messages ---- */
 
-static const char *const own_fields[] = {"v",    "seq",      "lost",  "kind",  "armed", "t",    "source",
-                                         "node", "pid",      "from",  "sent",  "bound", "there", "there_ns",
-                                         NULL};
+static const char *const own_fields[] = {"v",    "seq", "lost", "kind", "armed", "t",     "source",
+                                         "node", "pid", "from", "sent", "bound", "there", NULL};
 
 static bool is_own(const char *key) {
     for (const char *const *p = own_fields; *p; p++)
@@ -264,7 +263,8 @@ static void hear_rank(struct event_client *c, const struct json *m) {
 
 /* ---- a message ---- */
 
-static void on_message(struct event_client *c, const char *text, size_t len, int64_t sent) {
+static void on_message(struct event_client *c, const char *text, size_t len, int64_t sent,
+                       const struct clock_stamp *far) {
     ARENA_FINI struct arena arena = {0};
     struct json *m = json_parse(&arena, text, len, NULL);
     const char *name = json_get_string(m, "kind", "other");
@@ -279,7 +279,7 @@ static void on_message(struct event_client *c, const char *text, size_t len, int
      */
     if (source == SOURCE_PROBE && kind == RANKQUAKE_WORKER_START && !c->started)
         pidfds_drain(c->owner->pidfds);
-    int64_t now = clock_monotonic_ns();
+    const struct clock_stamp now = {.t_ns = clock_monotonic_ns()}, *at = far ? far : &now;
     c->held = json_get(m, "armed");
     c->kept_n = 0;
     if (source == SOURCE_PROBE && kind == RANKQUAKE_WORKER_START)
@@ -289,14 +289,12 @@ static void on_message(struct event_client *c, const char *text, size_t len, int
     bool pretends =
         source == SOURCE_JOB && (kind == RANKQUAKE_WORKER_START || kind == RANKQUAKE_EXEC_FAILED);
     const char *recorded = pretends || kind == RANKQUAKE_OTHER ? "other" : name;
-    struct json_writer *w = recorder_begin(c->owner->rec, now, source, recorded);
+    struct json_writer *w = recorder_begin_at(c->owner->rec, at, source, recorded);
     put_message(w, c, m);
     pid_t below = source == SOURCE_PROBE ? below_of(c->owner, c->pid) : 0;
     if (below)
         json_put_i64(w, "below", below);
-    if (c->fd < 0)
-        json_put_i64(w, "there_ns", sent);
-    else if (c->owner->sent)
+    if (c->owner->sent && !far)
         json_put_i64(w, "sent", sent);
     if (kind == RANKQUAKE_OTHER || pretends)
         json_put_string(w, "said", m ? name : "not JSON");
@@ -347,7 +345,7 @@ static bool read_one(struct event_client *c) {
         client_ended(c, image_of(c->owner, c->pid) == IMAGE_OTHER);
         return false;
     }
-    on_message(c, text, (size_t)n, c->owner->sent ? sent_ns(&m) : 0);
+    on_message(c, text, (size_t)n, c->owner->sent ? sent_ns(&m) : 0, NULL);
     return true;
 }
 
@@ -524,8 +522,9 @@ struct event_client *observer_join(struct observer *o, const struct far_speaker 
     return c;
 }
 
-void observer_hear(struct event_client *c, const char *text, size_t len, int64_t t_ns) {
-    on_message(c, text, len, t_ns);
+void observer_hear(struct event_client *c, const char *text, size_t len,
+                   const struct clock_stamp *at) {
+    on_message(c, text, len, 0, at);
 }
 
 void observer_leave(struct event_client *c, bool became_other) {

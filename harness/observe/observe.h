@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/sys/loop.h"
+#include "harness/carrier/clock_bound.h"
 #include "harness/history/history.h"
 #include "harness/history/rounds.h"
 
@@ -31,6 +32,9 @@ struct recorder {
 
 struct json_writer *recorder_begin(struct recorder *rec, int64_t t_ns, enum source source,
                                    const char *kind);
+/* The same of what another host has stamped. */
+struct json_writer *recorder_begin_at(struct recorder *rec, const struct clock_stamp *at,
+                                      enum source source, const char *kind);
 const struct record *recorder_end(struct recorder *rec, struct event_client *from);
 
 struct observer;
@@ -56,9 +60,9 @@ struct far_speaker {
     void *arg;
 };
 struct event_client *observer_join(struct observer *o, const struct far_speaker *s);
-/* It has said this; t_ns: when, by our clock. Records are stamped when they are written, and have that
- * moment besides, as `there_ns`. */
-void observer_hear(struct event_client *c, const char *text, size_t len, int64_t t_ns);
+/* It has said this, at that moment. */
+void observer_hear(struct event_client *c, const char *text, size_t len,
+                   const struct clock_stamp *at);
 /* Its connection has ended, and it runs something else than rankprobe by now, or not. */
 void observer_leave(struct event_client *c, bool became_other);
 /* fn is told what observer_arm is, from now on and at once: for those whose page is not ours. */

@@ -73,7 +73,10 @@ static void forget(struct watched *w) {
 /* status NULL: unknown. Whoever is told of the record may call us again. */
 static void record_exit(struct watched *w, const int *status) {
     struct recorder *rec = w->owner->rec;
-    struct json_writer *out = recorder_begin(rec, w->ended_ns, SOURCE_KERNEL, "worker-exit");
+    struct clock_stamp at = {.t_ns = w->ended_ns};
+    if (host_process_is(w->pid))
+        host_process_end(w->pid, &at);
+    struct json_writer *out = recorder_begin_at(rec, &at, SOURCE_KERNEL, "worker-exit");
     json_put_string(out, "node", w->node);
     json_put_i64(out, "pid", w->pid);
     if (!status)
@@ -82,8 +85,6 @@ static void record_exit(struct watched *w, const int *status) {
         json_put_i64(out, "signal", WTERMSIG(*status));
     else
         json_put_i64(out, "code", WEXITSTATUS(*status));
-    if (host_process_is(w->pid))
-        json_put_i64(out, "there_ns", host_process_end_ns(w->pid));
     forget(w);
     recorder_end(rec, NULL);
 }

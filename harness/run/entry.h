@@ -93,6 +93,9 @@ struct timeline {
 /* firing.c */
 struct json_writer *entry_record(const struct run_entry *a, enum source s,
                                  const char *kind); /* id, n */
+/* The same of what was stamped at that moment, here or on another host. */
+struct json_writer *entry_record_at(const struct run_entry *a, const struct clock_stamp *at,
+                                    enum source s, const char *kind);
 void entry_fire(struct run_entry *a);
 void entry_fire_again(struct run_entry *a); /* a sticky one, if there is what it strikes */
 void entry_follow(struct run_entry *a);     /* its second part */

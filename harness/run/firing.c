@@ -19,11 +19,16 @@
 
 /* ---- the records of a firing ---- */
 
-struct json_writer *entry_record(const struct run_entry *a, enum source s, const char *kind) {
-    struct json_writer *w = engine_record(a->owner->engine, s, kind);
+struct json_writer *entry_record_at(const struct run_entry *a, const struct clock_stamp *at,
+                                    enum source s, const char *kind) {
+    struct json_writer *w = recorder_begin_at(&a->owner->engine->rec, at, s, kind);
     json_put_string(w, "id", a->entry->id);
     json_put_i64(w, "n", a->fired);
     return w;
+}
+
+struct json_writer *entry_record(const struct run_entry *a, enum source s, const char *kind) {
+    return entry_record_at(a, &(struct clock_stamp){.t_ns = clock_monotonic_ns()}, s, kind);
 }
 
 /* Nobody was held at the step that was asked for: how far the job had come. */
@@ -106,10 +111,23 @@ static int64_t in_force_ns(const struct run_entry *a, int64_t answered_ns) {
     return t0;
 }
 
+/* The last answer has just come: where it is from another host, it has a moment of its own. NULL: none
+ * has. */
+static const struct node *answered_by(const struct run_entry *a, struct clock_stamp *ret) {
+    for (size_t i = 0; i < a->bound_n; i++)
+        if (node_moment(a->bound[i].node, ret))
+            return a->bound[i].node;
+    return NULL;
+}
+
 static void record_in_force(struct run_entry *a) {
-    struct json_writer *w = entry_record(a, SOURCE_HARNESS, "fault-in-force");
+    struct clock_stamp at = {.t_ns = clock_monotonic_ns()};
+    const struct node *by = answered_by(a, &at);
+    struct json_writer *w = entry_record_at(a, &at, SOURCE_HARNESS, "fault-in-force");
+    if (by)
+        json_put_string(w, "node", node_plan(by)->name);
     json_put_string(w, "fault", a->plan->fault->name);
-    json_put_i64(w, "t0", in_force_ns(a, clock_monotonic_ns()));
+    json_put_i64(w, "t0", in_force_ns(a, at.t_ns));
     json_put_bool(w, "ends_node", fault_has(a->plan->fault, EFFECTS_TAKE_AGENT));
     effects_put(w, "effects", a->course.effects);
     if (a->course.effects & EFFECT_ASKS_TO_LEAVE && a->plan->fault->status)

@@ -134,7 +134,8 @@ static bool trained_to_the_end(const struct engine *e) {
 
 /* The harness's words about itself do not count. */
 static void hear(struct limits_watch *l, const struct record *r) {
-    if (!l->heard_ns || record_is(r, "quiet") || record_is(r, "lag") || record_is(r, "wire"))
+    if (!l->heard_ns || record_is(r, "quiet") || record_is(r, "lag") || record_is(r, "wire") ||
+        record_is(r, "clock") || record_is(r, "clock-step"))
         return;
     l->heard_ns = r->t_ns;
     if (!l->stopped_ns)

@@ -99,11 +99,19 @@ static void run_or_fail(struct engine *e, struct node *n) {
         engine_fail(e, &err);
 }
 
+/* What the node's host has stamped, where it has a clock of its own. */
+static struct json_writer *record_there(struct engine *e, const struct node *n, enum source source,
+                                        const char *kind) {
+    struct clock_stamp at;
+    return node_moment(n, &at) ? recorder_begin_at(&e->rec, &at, source, kind)
+                               : engine_record(e, source, kind);
+}
+
 static void record_program(struct engine *e, struct node *n, const char *what, pid_t pid,
                            const int *status) {
     char kind[32];
     snprintf(kind, sizeof(kind), "%s-%s", node_plan(n)->is_store ? "store" : "agent", what);
-    struct json_writer *w = engine_record(e, SOURCE_KERNEL, kind);
+    struct json_writer *w = record_there(e, n, SOURCE_KERNEL, kind);
     json_put_string(w, "node", node_plan(n)->name);
     json_put_i64(w, "pid", pid);
     if (status && WIFSIGNALED(*status))
@@ -196,8 +204,9 @@ static void *on_far_client(void *arg, struct node *n, struct far_client *c) {
                                                             .arg = c});
 }
 
-static void on_far_said(void *arg, void *client, const char *text, size_t len, int64_t t_ns) {
-    observer_hear(client, text, len, t_ns);
+static void on_far_said(void *arg, void *client, const char *text, size_t len,
+                        const struct clock_stamp *at) {
+    observer_hear(client, text, len, at);
 }
 
 static void on_far_gone(void *arg, void *client, bool became_other) {
@@ -213,9 +222,45 @@ static void on_arm(void *arg, uint32_t kinds, uint64_t next_step) {
     cluster_arm(e->cluster, kinds, next_step);
 }
 
+static void put_clock(struct json_writer *w, const struct node *n, const struct clock_bound *b,
+                      int64_t now_ns) {
+    int64_t low = b->low_ns, high = b->high_ns;
+    clock_bound_at(b, now_ns, &low, &high);
+    json_put_i64(w, "ahead_ns", low + (high - low) / 2);
+    json_put_i64(w, "bound_ns", (high - low + 1) / 2);
+}
+
+static void put_whose(struct json_writer *w, const struct node *n) {
+    json_put_string(w, "node", node_plan(n)->name);
+    json_put_string(w, "host", node_plan(n)->host->name);
+}
+
+static void record_step(struct engine *e, const struct node *n, const struct clock_bound *b,
+                        const struct clock_bound *was) {
+    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "clock-step");
+    put_whose(w, n);
+    json_put_i64(w, "was_ns", was->low_ns + (was->high_ns - was->low_ns) / 2);
+    put_clock(w, n, b, b->at_ns);
+    engine_recorded(e);
+}
+
+static void on_clock(void *arg, struct node *n, const struct clock_bound *b,
+                     const struct clock_bound *was) {
+    struct engine *e = arg;
+    if (was)
+        record_step(e, n, b, was);
+    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "clock");
+    put_whose(w, n);
+    put_clock(w, n, b, b->at_ns);
+    json_put_i64(w, "round_ns", b->round_ns);
+    json_put_i64(w, "samples", b->samples);
+    json_put_i64(w, "steps", b->steps);
+    engine_recorded(e);
+}
+
 static void on_leftovers(void *arg, struct node *n, const struct json *found) {
     struct engine *e = arg;
-    struct json_writer *w = engine_record(e, SOURCE_KERNEL, "leftovers");
+    struct json_writer *w = record_there(e, n, SOURCE_KERNEL, "leftovers");
     json_put_string(w, "node", node_plan(n)->name);
     json_each(it, found) json_put_tree(w, it->key, it);
     engine_recorded(e);
@@ -224,7 +269,7 @@ static void on_leftovers(void *arg, struct node *n, const struct json *found) {
 static void on_sockets(void *arg, struct node *n, uint16_t port, int round,
                        const struct json *found) {
     struct engine *e = arg;
-    struct json_writer *w = engine_record(e, SOURCE_KERNEL, "listening");
+    struct json_writer *w = record_there(e, n, SOURCE_KERNEL, "listening");
     json_put_string(w, "node", node_plan(n)->name);
     json_put_i64(w, "port", port);
     json_put_i64(w, "round", round);
@@ -292,6 +337,7 @@ static const struct cluster_callbacks callbacks = {
     .far_said = on_far_said,
     .far_gone = on_far_gone,
     .far_seen = on_far_seen,
+    .clock = on_clock,
     .leftovers = on_leftovers,
     .sockets = on_sockets,
     .injected = on_injected,
