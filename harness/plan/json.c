@@ -4,6 +4,16 @@
 
 #include <stdio.h>
 
+/* How its host's clock stands, which was asked for the plan. */
+static void put_host(const struct examined_host *h, struct json_writer *w) {
+    json_put_string(w, "host", h->name);
+    json_object(w, "clock");
+    json_put_i64(w, "low_ns", h->clock.low_ns);
+    json_put_i64(w, "high_ns", h->clock.high_ns);
+    json_put_i64(w, "samples", h->clock.samples);
+    json_end_object(w);
+}
+
 static void put_nodes(const struct plan *p, struct json_writer *w) {
     json_array(w, "nodes");
     for (size_t i = 0; i < p->nodes_n; i++) {
@@ -16,6 +26,8 @@ static void put_nodes(const struct plan *p, struct json_writer *w) {
         json_put_string(w, "addr", n->addr);
         json_put_string(w, "mac", mac);
         json_put_bool(w, "store", n->is_store);
+        if (n->host)
+            put_host(n->host, w);
         json_put_bool(w, "on_at_start", n->on_at_start);
         if (scenario_rack_of(p->scenario, n->name))
             json_put_i64(w, "rack", scenario_rack_of(p->scenario, n->name) - 1);

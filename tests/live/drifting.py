@@ -1,13 +1,13 @@
 """A node helper whose clock drifts: starts the command of one, and hands on what is said, but that all stamps of the
 helper run fast by PPM since the first of them. Usage: drifting.py PPM FILE COMMAND..., where FILE gets that first stamp.
-STEP, if it is set, is added to the stamps from the STEP_AFTER-th `clock` on."""
+STEP, if it is set, is added to the stamps behind the STEP_AFTER-th `clock` that it answers as a node."""
 import json, os, struct, subprocess, sys, threading
 
 ppm, file, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
 step, step_after = int(os.environ.get("STEP", "0")), int(os.environ.get("STEP_AFTER", "0"))
 helper = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 first = None
-clocks = 0
+ready, clocks = False, 0
 
 
 def to_helper():
@@ -42,7 +42,8 @@ def drifted(stamp):
 threading.Thread(target=to_helper, daemon=True).start()
 while head := whole(4):
     message = json.loads(whole(struct.unpack(">I", head)[0]))
-    clocks += message["op"] == "clock"
+    ready |= message["op"] == "ready"
+    clocks += ready and message["op"] == "clock"
     for name in ("t", "t2", "t3"):
         if message.get(name):
             message[name] = drifted(message[name])

@@ -110,6 +110,36 @@ static void test_order_closer_than_the_bound_is_unknown(void **state) {
     assert_int_equal(clock_bound_order(&b, there(&o, later) + 400 * ms, later), CLOCK_ORDER_AFTER);
 }
 
+/* What they stamp happened within what is told, also before the last sample and long after it; and never
+ * after it was heard of. */
+static void test_what_they_stamp_happened_within_its_bound(void **state) {
+    struct rand r;
+    rand_init(&r, 29);
+    for (int world = 0; world < 1000; world++) {
+        const struct other o = {.ahead_ns = (int64_t)rand_below(&r, 20000) * ms - 10 * s,
+                                .ppm = (int64_t)rand_below(&r, 201) - 100};
+        struct clock_bound b = {0};
+        struct clock_stamp stamp;
+        int64_t at = 100 * s + (int64_t)rand_below(&r, 1000) * s;
+        assert_false(clock_bound_stamp(&b, at, at, &stamp));
+        for (int i = 0; i < 10; i++) {
+            struct clock_sample q = ask(&o, at, 1 + (int64_t)rand_below(&r, 3000000), 1000,
+                                        1 + (int64_t)rand_below(&r, 3000000));
+            assert_int_equal(clock_bound_add(&b, &q), 0);
+            for (int k = 0; k < 10; k++) {
+                int64_t truth = q.t4 - 2 * s + (int64_t)rand_below(&r, 4000) * ms;
+                int64_t heard = (truth > q.t4 ? truth : q.t4) + (int64_t)rand_below(&r, 5000000);
+                assert_true(clock_bound_stamp(&b, there(&o, truth), heard, &stamp));
+                assert_true(stamp.bound_ns > 0 && stamp.there_ns == there(&o, truth));
+                assert_true(stamp.t_ns + stamp.bound_ns >= truth - 1);
+                assert_true(stamp.t_ns - stamp.bound_ns <= truth + 1);
+                assert_true(stamp.t_ns <= heard);
+            }
+            at += s;
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_known_before_the_first_sample),
@@ -118,6 +148,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_clock_that_is_set_is_seen_and_known_anew),
         cmocka_unit_test(test_sample_that_no_clock_makes_is_not_taken),
         cmocka_unit_test(test_order_closer_than_the_bound_is_unknown),
+        cmocka_unit_test(test_what_they_stamp_happened_within_its_bound),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -207,11 +207,37 @@ test_a_budget_within_the_bound_is_open_and_says_which_moments_and_whose_clock(vo
     }
 }
 
+/* The verdict of the whole run: what is open makes it inconclusive, and one clock makes it what it was. */
+static void test_a_verdict_is_inconclusive_where_a_check_hangs_on_a_clock(void **state) {
+    (void)state;
+    static const struct edit none[] = {{0}};
+    static const struct budget budget = {.ns = 808900000};
+    for (int own_clock = 0; own_clock < 2; own_clock++) {
+        struct scenario sc = planted_scenario("node-powered-off");
+        struct history h, off;
+        struct verdict v;
+        sc.expect.detect_within = &budget;
+        planted_load(&h, sc.name, none);
+        with_clock(&off, &h, "n1", 0, own_clock ? 400000 : 0);
+        struct trial t = {.scenario = &sc, .history = &off};
+        verdict_judge(&v, &t);
+        const struct finding *f = finding_of(&v, "detect");
+        assert_int_equal(f->status, own_clock ? FINDING_UNKNOWN : FINDING_FAIL);
+        assert_int_equal(v.exit_code, own_clock ? 2 : 1);
+        assert_true(!own_clock || strstr(f->where, "history.jsonl records 43, 49"));
+        for (size_t i = 0; i < v.n; i++)
+            assert_true(v.v[i].status != FINDING_FAIL || !own_clock);
+        history_fini(&off);
+        history_fini(&h);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_check_finds_what_a_wrong_clock_makes_of_it),
         cmocka_unit_test(
             test_a_budget_within_the_bound_is_open_and_says_which_moments_and_whose_clock),
+        cmocka_unit_test(test_a_verdict_is_inconclusive_where_a_check_hangs_on_a_clock),
     };
     return cmocka_run_group_tests(tests, read_cases, drop_cases);
 }
