@@ -46,26 +46,39 @@ static void run_write(struct outpost *o, const struct json *asked, struct json_w
     json_put_i64(w, "rename_us", (clock_monotonic_ns() - began) / 1000);
 }
 
-/* {"path", "text", "within_ms"}: how long until a fresh open reads that text. A network file system shows
- * it when its own caches say so, and tells nobody: this is what is measured. */
+/* A fresh open reads that text, until then. A network file system shows it when its own caches say so, and
+ * tells nobody: this is what is measured. */
+static bool read_until(const char *path, const char *text, int64_t until_ns, bool *ret_there) {
+    for (;;) {
+        BUF_FINI struct buf found = {0};
+        bool last = clock_monotonic_ns() >= until_ns;
+        *ret_there = file_read_plain(path, TOKEN_MAX, &found, NULL) == 0;
+        if (*ret_there && str_eq(buf_str(&found), text))
+            return true;
+        if (last)
+            return false;
+        struct timespec pace = {.tv_nsec = 2000000};
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &pace, NULL);
+    }
+}
+
+/* {"files": [{"name", "path", "text"}], "within_ms"}: "us" until all were read, "missing" lists the others. */
 static void run_read(struct outpost *o, const struct json *asked, struct json_writer *w) {
-    const char *path = json_get_string(asked, "path", ""),
-               *text = json_get_string(asked, "text", "");
     int64_t began = clock_monotonic_ns();
     int64_t until = began + json_get_i64(asked, "within_ms", 0) * 1000000;
-    bool same = false, there = false;
+    bool there;
     (void)o;
-    for (bool last = false; !same && !last;) {
-        BUF_FINI struct buf found = {0};
-        last = clock_monotonic_ns() >= until;
-        there = file_read_plain(path, TOKEN_MAX, &found, NULL) == 0;
-        same = there && str_eq(buf_str(&found), text);
-        struct timespec pace = {.tv_nsec = 2000000};
-        if (!same && !last)
-            clock_nanosleep(CLOCK_MONOTONIC, 0, &pace, NULL);
+    json_array(w, "missing");
+    json_each(file, json_get(asked, "files")) {
+        if (read_until(json_get_string(file, "path", ""), json_get_string(file, "text", ""), until,
+                       &there))
+            continue;
+        json_object(w, NULL);
+        json_put_string(w, "name", json_get_string(file, "name", "?"));
+        json_put_bool(w, "there", there);
+        json_end_object(w);
     }
-    json_put_bool(w, "there", there);
-    json_put_bool(w, "same", same);
+    json_end_array(w);
     json_put_i64(w, "us", (clock_monotonic_ns() - began) / 1000);
 }
 

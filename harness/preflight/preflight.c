@@ -9,7 +9,9 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-static const int64_t OPEN_NS = INT64_C(20) * 1000000000;
+/* The way to a host, as ssh makes it, takes this host's processors as well: 0.1 s of them each. */
+static const int64_t OPEN_NS = INT64_C(15) * 1000000000, OPEN_EACH_NS = INT64_C(750) * 1000000,
+                     ANSWER_NS = INT64_C(15) * 1000000000;
 
 int preflight_hosts(const char *text, struct arena *a, struct preflight_host **ret,
                     struct err *err) {
@@ -66,6 +68,17 @@ struct preflight_stations {
     size_t n;
 };
 
+/* Whoever is there says something, within so long for all together; the others are silent from then on, and
+ * hold up nobody. So no figure has the time in it in which the way to a host was made. */
+static void call_roll(struct preflight_stations *s, int64_t within_ns) {
+    ARENA_FINI struct arena a = {0};
+    for (size_t i = 0; i < s->n; i++)
+        station_ask(&s->v[i], "{\"do\":\"time\"}");
+    int64_t until_ns = clock_monotonic_ns() + within_ns;
+    for (size_t i = 0; i < s->n; i++)
+        station_hear(&s->v[i], &a, until_ns);
+}
+
 static void open_all(const struct preflight *f, struct preflight_stations *s, struct utsname *own) {
     struct preflight_host here = {.name = own->nodename, .address = "127.0.0.1"};
     s->n = f->hosts_n ? f->hosts_n : 1;
@@ -75,28 +88,33 @@ static void open_all(const struct preflight *f, struct preflight_stations *s, st
         const struct preflight_host *h = f->hosts_n ? &f->hosts[i] : &here;
         s->words[i] = words_of(f, h->name, &s->arena);
         station_open(&s->v[i], h->name, h->address, s->words[i]);
-        station_ask(&s->v[i], "{\"do\":\"time\"}");
     }
-    /* No figure is to have the time in which the way to a host was made. */
-    int64_t until_ns = clock_monotonic_ns() + OPEN_NS;
-    for (size_t i = 0; i < s->n; i++)
-        station_hear(&s->v[i], &s->arena, until_ns);
+    call_roll(s, OPEN_NS + (int64_t)s->n * OPEN_EACH_NS);
 }
 
 static void close_all(struct preflight_stations *s) {
+    for (size_t i = 0; i < s->n; i++)
+        station_end(&s->v[i]);
     for (size_t i = 0; i < s->n; i++)
         station_close(&s->v[i]);
     arena_fini(&s->arena);
 }
 
 /* Who was silent at the probe before is given another chance at this one. */
+static void gather(struct preflight_stations *s) {
+    int64_t again = 0;
+    for (size_t i = 0; i < s->n; i++)
+        again += station_open_again(&s->v[i], s->words[i]);
+    call_roll(s, again ? OPEN_NS + again * OPEN_EACH_NS : ANSWER_NS);
+}
+
 static void ask(struct preflight_stations *s, struct probing *p) {
     if (p->of->for_many && s->n < 2) {
         probe_skip(p, "there is one host alone");
         return;
     }
     for (size_t i = 0; i < s->n; i++)
-        if (!station_open_again(&s->v[i], s->words[i]))
+        if (*s->v[i].why)
             probe_fail(p, "%s: %s", s->v[i].host, s->v[i].why);
     p->of->ask(p);
 }
@@ -105,6 +123,7 @@ static bool run_one(const struct preflight *f, struct preflight_stations *s, con
                     const struct json *given, struct json_writer *w) {
     ARENA_FINI struct arena a = {0};
     struct probe_answer answer = {.status = PROBE_PASS};
+    gather(s);
     int64_t began = clock_monotonic_ns();
     struct probing p = {.of = of,
                         .v = s->v,
@@ -121,7 +140,8 @@ static bool run_one(const struct preflight *f, struct preflight_stations *s, con
     json_put_string(w, "name", of->name);
     json_put_string(w, "status", probe_status_names[answer.status]);
     json_put_string(w, "seen", answer.seen);
-    json_put_i64(w, "took_us", (clock_monotonic_ns() - began) / 1000);
+    answer.took_ns = clock_monotonic_ns() - began;
+    json_put_i64(w, "took_us", answer.took_ns / 1000);
     json_end_object(w);
     if (f->told)
         f->told(f->arg, of->name, &answer);
@@ -165,7 +185,7 @@ static bool take_result(const struct preflight *f, const char *path, struct json
     const char *kind = read_result(path, &answer, w, &err);
     json_end_object(w);
     if (!kind) {
-        answer.status = PROBE_FAIL;
+        answer = (struct probe_answer){.status = PROBE_FAIL, .took_ns = -1};
         str_copy(answer.seen, sizeof(answer.seen), err.msg);
     }
     const char *name = arena_printf(&a, "%s %s", kind ? kind : "result", str_base(path));

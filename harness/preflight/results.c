@@ -185,7 +185,7 @@ const char *results_read(const char *text, size_t len, struct probe_answer *ret,
         .text = arena_strndup(&a, text, len), .arena = &a, .ret = ret, .figures = figures};
     if (brace)
         r.json = json_parse(&a, brace, len - (size_t)(brace - text), NULL);
-    *ret = (struct probe_answer){.status = PROBE_PASS};
+    *ret = (struct probe_answer){.status = PROBE_PASS, .took_ns = -1};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         if (kinds[i].is(&r)) {
             kinds[i].read(&r);

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { ANSWER_MAX = 16 << 20, SAID_MAX = 1 << 20 };
+enum { ANSWER_MAX = 16 << 20, SAID_MAX = 1 << 20, TIMES_MOST = 3 };
 static const int64_t END_NS = 2000000000;
 
 static void fall_silent(struct station *s, const char *why) {
@@ -38,6 +38,7 @@ void station_open(struct station *ret, const char *host, const char *address,
     struct err err = {0};
     *ret = (struct station){.host = host,
                             .address = address,
+                            .times = 1,
                             .process = PROCESS_NONE,
                             .to = -1,
                             .from = -1,
@@ -59,9 +60,13 @@ void station_open(struct station *ret, const char *host, const char *address,
     ret->from = from[0];
 }
 
+void station_end(struct station *s) {
+    file_close(&s->to);
+}
+
 /* It ends when its input does; what hangs is left to the kernel. */
 void station_close(struct station *s) {
-    file_close(&s->to);
+    station_end(s);
     file_close(&s->from);
     if (s->process.pid && process_reap(&s->process, *s->why ? 0 : END_NS, NULL) == -ETIME) {
         process_signal(&s->process, SIGKILL);
@@ -73,19 +78,14 @@ void station_close(struct station *s) {
 }
 
 bool station_open_again(struct station *s, const char *const *words) {
-    if (!*s->why)
-        return true;
     const char *host = s->host, *address = s->address;
+    int times = s->times;
+    if (!*s->why || times >= TIMES_MOST)
+        return false;
     station_close(s);
     station_open(s, host, address, words);
-    return !*s->why;
-}
-
-void station_ask(struct station *s, const char *text) {
-    BUF_FINI struct buf line = {0};
-    buf_printf(&line, "%s\n", text);
-    if (!*s->why && file_write_all(s->to, line.data, line.len, NULL) < 0)
-        fall_silent(s, "the program there has ended");
+    s->times = times + 1;
+    return true;
 }
 
 /* The last that it printed on standard error: what ssh, or the shell there, complains of. */
@@ -100,6 +100,13 @@ static void ended(struct station *s) {
         last = **line ? *line : last;
     }
     fall_silent(s, arena_printf(&a, "the program there ended: %s", last));
+}
+
+void station_ask(struct station *s, const char *text) {
+    BUF_FINI struct buf line = {0};
+    buf_printf(&line, "%s\n", text);
+    if (!*s->why && file_write_all(s->to, line.data, line.len, NULL) < 0)
+        ended(s);
 }
 
 /* More bytes, until then. */

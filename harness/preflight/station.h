@@ -21,6 +21,7 @@ struct station {
     int to, from, said; /* its standard streams */
     struct buf heard;
     char why[300]; /* it is silent; "": it is not */
+    int times;     /* it was started */
 };
 
 /* Starts the program on a host. words: NULL-ended; NULL: our own, on this host. Never fails: a host that
@@ -31,7 +32,10 @@ void station_close(struct station *s);
 
 /* Asks; the answer is heard later. text: a JSON object. */
 void station_ask(struct station *s, const char *text);
-/* One that has become silent is started anew; true: it is as good as any. */
+/* The input of the program there ends, with which the program does. What all are told first, all do at the
+ * same time. */
+void station_end(struct station *s);
+/* One that has become silent is started anew, twice at most; true: it was. */
 bool station_open_again(struct station *s, const char *const *words);
 /* The answer, within until_ns of the monotonic clock; NULL: it is silent, or has been. */
 const struct json *station_hear(struct station *s, struct arena *a, int64_t until_ns);

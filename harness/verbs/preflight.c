@@ -146,8 +146,11 @@ static void tell(void *arg, const char *name, const struct probe_answer *a) {
     static const char *const plain[] = {"+", "x", "-"}, *const drawn[] = {"✓", "✗", "-"};
     if (q->json)
         return;
-    printf("%s %-10s %s\n", (report_style_of(stdout).unicode ? drawn : plain)[a->status], name,
+    printf("%s %-10s %s", (report_style_of(stdout).unicode ? drawn : plain)[a->status], name,
            a->seen);
+    if (a->took_ns >= 0)
+        printf(" (%.2f s)", (double)a->took_ns / 1e9);
+    printf("\n");
     fflush(stdout);
 }
 

@@ -36,6 +36,7 @@ case \$plant in
 clock) "\${real[@]}" | sed -u 's/"ns":\([0-9]*\)\([0-9]\{10\}\)/"ns":\19999999999/' ;;
 library) "\${real[@]}" | sed -u 's/"libc":"/"libc":"9./' ;;
 files) exec ssh -F $bed/ssh_config "\$host" "ulimit -n 100; exec $rq \$*" ;;
+neighbours) "\${real[@]}" | sed -u 's/"neighbours":-*[0-9]*/"neighbours":3/' ;;
 mtu) "\${real[@]}" | sed -u 's/"mtu":/"mtu":9/' ;;
 sums) sed -u 's/"rank":0/"rank":Z/; s/"rank":1/"rank":0/; s/"rank":Z/"rank":1/; s/"rank":2/"rank":Z/; s/"rank":3/"rank":2/; s/"rank":Z/"rank":3/' | "\${real[@]}" ;;
 hangs) exec sleep 1000 ;;
@@ -69,12 +70,13 @@ grep -q "shared *$bed/shared: what one host writes is read by all others" "$dir/
 planted clock clock 'n1: its clock is off by '
 planted library versions 'n1: libc is 9\..* on n0 and others'
 planted files limits 'n1: nofile is 100'
+planted neighbours limits 'n1: its kernel remembers 3 neighbours, of 4 hosts: raise net.ipv4.neigh.default.gc_thresh3'
 planted mtu nics 'n1: the MTU of its cards is 9'
 planted sums allreduce 'n1 spoils it: without it the sums are right'
 planted hangs limits 'n1: no answer in time'
 planted shell limits 'n1: what it answers is no JSON: is a shell there chatty'
 planted old limits 'n1: this version of rankquake does not know the question'
-ask 1 "n1 does not see in $bed/local what n0 has written there: it is not shared" 'not shared' --probe shared --shared "$bed/local"
+ask 1 "n1 does not see in $bed/local what n0 and 2 more have written there: it is not shared" 'not shared' --probe shared --shared "$bed/local"
 ask 1 'write .*none.*No such file' 'no directory' --probe shared --shared "$bed/none"
 ask 1 'below|have [0-9]+ MB/s, and 100000000 is the floor' 'too slow' --probe bandwidth --floor 100000000
 says 1 'n9: the program there ended: ssh: Could not resolve' 'no such host' tests/clusters/ssh in "$bed" ctl "$rq" preflight \
