@@ -33,7 +33,7 @@ real=(ssh -F $bed/ssh_config "\$host" $rq "\$@")
 plant=\$(cat $dir/plant 2>/dev/null)
 [ "\$host" = n1 ] || exec "\${real[@]}"
 case \$plant in
-clock) "\${real[@]}" | sed -u 's/"ns":\([0-9]*\)\([0-9]\{10\}\)/"ns":\19999999999/' ;;
+clock) "\${real[@]}" | sed -u 's/"ns":1/"ns":2/' ;;
 library) "\${real[@]}" | sed -u 's/"libc":"/"libc":"9./' ;;
 files) exec ssh -F $bed/ssh_config "\$host" "ulimit -n 100; exec $rq \$*" ;;
 neighbours) "\${real[@]}" | sed -u 's/"neighbours":-*[0-9]*/"neighbours":3/' ;;
