@@ -61,7 +61,8 @@ struct run_entry {
     int undone;              /* how often it was undone */
     bool undoing;            /* it is, and not all have said so */
     char undo_error[200];
-    bool lasts; /* in force and to be recovered */
+    bool lasts;     /* in force and to be recovered */
+    bool is_undone; /* the newest firing is, or is being */
     char error[200];
     int64_t in_force_ns; /* since when the newest firing has been */
     size_t stepped;      /* so many steps of its profile have begun */

@@ -27,6 +27,14 @@ static bool is_unannounced(const struct evidence *e) {
     return e->unannounced;
 }
 
+/* All of what would show it is how things stand just now. */
+static bool is_looked_at_only(const struct run_entry *a) {
+    for (int k = 0; k < EVIDENCES_N; k++)
+        if (has(a, k) && !evidences[k]->unannounced)
+            return false;
+    return true;
+}
+
 bool evidence_answers(const struct run_entry *a) {
     return has_any(a, answers);
 }
@@ -117,7 +125,10 @@ static void ask_hosts(struct run_entry *a) {
     cluster_look_far(a->owner->engine->cluster, pids, n);
 }
 
+/* Once it is undone, what looks like it is something else. */
 void evidence_look(struct run_entry *a) {
+    if (a->is_undone && is_looked_at_only(a))
+        return;
     if (!look(a) && is_asked_for(a) && has_any(a, is_unannounced))
         ask_hosts(a);
 }

@@ -280,6 +280,7 @@ static void finished(struct run_entry *a) {
         a->in_force++;
         a->in_force_ns = clock_monotonic_ns();
         a->lasts = fault_has(a->plan->fault, EFFECT_LASTING);
+        a->is_undone = false;
         set_timers(a);
         entry_look_again(a);
         record_in_force(a);
@@ -577,6 +578,7 @@ void entry_recover(struct run_entry *a) {
     a->lasts = a->overdue = false;
     loop_timer_off(a->until);
     evidence_end(a);
+    a->is_undone = true;
     if (a->owner->finished && fault_returns_node(a->plan->fault))
         return; /* it stays off, as all nodes are about to be */
     a->undoing = true;

@@ -61,6 +61,7 @@ for id in kill agent flap; do recorded "$id of a node that is off" '"kind":"faul
 for id in start uptime asleep; do recorded "$id of a node that is on" '"kind":"fault-not-fired","id":"'$id'".*was on already'; done
 
 # Nodes that have nothing to say to each other, and whose agents cannot be stopped; that of n1 wants no processor.
+# It is ready when that of n0 has been stopped in vain, and has done with it all by half a second later.
 cat >"$dir/job.yaml" <<END
 cluster: {nodes: 2, store: none}
 launcher:
@@ -69,15 +70,15 @@ launcher:
   - |
     RANK={node} WORLD_SIZE={nodes} {worker}
     [ -e $dir/out/*/history.jsonl ] || exit 0
-    [ {node} = 0 ] || exec $vforked <> <(:)
+    [ {node} = 0 ] || { grep -m 1 'fault-recovered","id":"hang"' < <(tail -n +1 -f $dir/out/*/history.jsonl); exec $vforked <> <(:); }
     exec $vforked < <(grep -m 1 'fault-[a-z-]*","id":"last"' < <(tail -n +1 -f $dir/out/*/history.jsonl))
 job: {run: [echo, begun]}
 timeline:
   - {id: hang, when: {log: '/ready/'}, fault: agent-hang, on: n0, for: 20ms}
-  - {id: steal, when: {after: hang, plus: 50ms}, fault: node-cpu-steal, on: n1, for: 100ms}
+  - {id: steal, when: {after: hang, log: '/ready/', plus: 500ms}, fault: node-cpu-steal, on: n1, for: 100ms}
   - {id: cut, when: {after: steal}, fault: net-partition, on: n0, for: 50ms}
   - {id: off, when: {after: steal, plus: 150ms}, fault: node-poweroff, on: n1}
-  - {id: last, when: {after: off}, fault: node-freeze, on: n0, for: 20ms}
+  - {id: last, when: {after: off}, fault: node-freeze, on: n0, for: 100ms}
 limits: {total: 240s}
 END
 runs 'nodes that feel nothing' 2 "$dir/job.yaml"
