@@ -11,6 +11,8 @@ int target_signal(const struct target *t, int signo, struct err *err) {
     struct process p = {t->pid, t->pidfd};
     if (t->pidfd < 0)
         return err_say(err, -ESRCH, "%s is not running", t->name);
+    if (t->far)
+        return t->ops->signal_program(t->node, signo, err);
     int r = process_signal(&p, signo);
     /* To a node that is on again it is a process of another namespace. */
     if (r == -EINVAL && process_wait_end(&p, 0) == 0)

@@ -100,6 +100,7 @@ struct target {
         char token[64]; /* that it wants to be shown; "": none */
         int64_t number;
     } store;
+    bool far; /* on another host: its node's helper strikes it (ops.signal_program) */
     const struct node_ops *ops; /* of a node, or of what serves the store; only in the harness */
     void *node;
 };

@@ -33,7 +33,7 @@ pid_t host_process_number(int node, int64_t pid) {
 }
 
 bool host_process_is(pid_t number) {
-    return number > 1 << NODE_SHIFT;
+    return number >= 1 << NODE_SHIFT;
 }
 
 pid_t host_process_pid(pid_t number) {

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* node: its place in the plan, from 0. pid: as its host numbers it. */
+/* node: its place in the plan, from 0. pid: as its host numbers it; 0: all of the node. */
 pid_t host_process_number(int node, int64_t pid);
 bool host_process_is(pid_t number); /* of another host's process */
 pid_t host_process_pid(pid_t number);

@@ -197,6 +197,8 @@ struct disk_done {
 struct disk_done node_disk_done(const struct node *n, enum disk_verdict v);
 /* The control group that holds what runs on it to this limit; NULL: none does. */
 const char *node_cgroup(const struct node *n, enum node_limit what);
+/* Under which all that runs on it is looked at, where it is on another host (host_process.h); else 0. */
+pid_t node_far_number(const struct node *n);
 bool node_is_on(const struct node *n);
 pid_t node_program_pid(const struct node *n); /* 0: not running */
 bool node_is_busy(const struct node *n);      /* its program runs, or has been told to start */

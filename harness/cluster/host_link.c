@@ -104,6 +104,7 @@ int host_link_start(struct node *n, struct err *err) {
         *l = (struct host_link){.node = n, .said_fd = -1, .log = -1, .clock = n->plan->host->clock};
     }
     buf_clear(&l->said);
+    host_process_note(host_process_number(n->port, 0), 0, 0);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return err_set(err, -errno, "make a socket pair");
     int r = spawn(l, ends[1], err);

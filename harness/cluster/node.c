@@ -698,11 +698,16 @@ int node_agent_target(struct node *n, struct target *ret) {
     *ret = (struct target){.kind = n->plan->is_store ? TARGET_STORE : TARGET_AGENT,
                            .pid = n->program.pid,
                            .pidfd = n->program.pidfd,
+                           .far = n->link,
                            .ops = &ops,
                            .node = n};
     snprintf(ret->name, sizeof(ret->name), "%s of %s", n->plan->is_store ? "store" : "agent",
              n->plan->name);
     return 0;
+}
+
+pid_t node_far_number(const struct node *n) {
+    return n->link ? host_process_number(n->port, 0) : 0;
 }
 
 const struct plan_node *node_plan(const struct node *n) {

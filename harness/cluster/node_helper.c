@@ -514,7 +514,7 @@ static int take_target(struct message *m, struct err *err) {
     return r;
 }
 
-/* {key: [..]}: whom the message means, and who waits meanwhile. */
+/* {key: [..]}: whom the message means, else all of the node, and who waits meanwhile. */
 static void put_seen(const struct helper *h, struct buf *out, const char *key,
                      const struct json *m) {
     struct json_writer w = {.out = out};
@@ -525,6 +525,8 @@ static void put_seen(const struct helper *h, struct buf *out, const char *key,
     json_array(&w, key);
     if (pid > 0)
         seen_process_put(&w, pid);
+    else
+        seen_node_put(&w);
     if (h->clients)
         node_clients_put_held(h->clients, &w);
     json_end_array(&w);

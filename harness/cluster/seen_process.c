@@ -2,6 +2,8 @@
 
 #include "base/sys/proc.h"
 
+#include <unistd.h>
+
 void seen_process_put(struct json_writer *w, pid_t pid) {
     struct proc_thread t;
     struct proc_signals signals;
@@ -22,5 +24,12 @@ void seen_process_put(struct json_writer *w, pid_t pid) {
         json_put_i64(w, "ignored", (int64_t)signals.ignored);
         json_put_i64(w, "caught", (int64_t)signals.caught);
     }
+    json_end_object(w);
+}
+
+void seen_node_put(struct json_writer *w) {
+    json_object(w, NULL);
+    json_put_i64(w, "pid", 0);
+    json_put_bool(w, "still", proc_all_stand_still(getpid()));
     json_end_object(w);
 }

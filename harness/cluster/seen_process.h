@@ -9,3 +9,5 @@
  * array that is open: whether every thread is stopped; whether one waits in a call that reads a single
  * byte, or else what the first thread does; signals, a bit each. One that has ended is left out. */
 void seen_process_put(struct json_writer *w, pid_t pid);
+/* Puts {pid: 0, still} likewise: whether all that descends from the caller is stopped. */
+void seen_node_put(struct json_writer *w);

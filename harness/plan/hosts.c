@@ -27,16 +27,14 @@ static const struct {
 
 /* ---- what can be done there ---- */
 
-static unsigned needs_of(const struct plan *p, const struct planned_entry *a) {
+/* Why it cannot be had on any other host; NULL: it can, where its needs are met. */
+static const char *only_here(const struct planned_entry *a) {
     const struct fault *f = a->fault;
-    bool keeps = f->keeps && f->keeps(&a->args);
-    return plan_entry_needs(p, a) | (keeps ? FAULT_NEEDS_TRACE : 0);
-}
-
-static bool is_shown(const struct planned_entry *a) {
-    const struct fault *f = a->fault;
-    uint64_t evidence = fault_course(f, &a->args).evidence;
-    return !(evidence & ~evidence_there) && !(f->keeps && f->keeps(&a->args)) && !f->region;
+    if (f->keeps && f->keeps(&a->args))
+        return "what it keeps of its target cannot be brought here";
+    if (f->region || fault_course(f, &a->args).evidence & ~evidence_there)
+        return "nothing would show that it was felt";
+    return NULL;
 }
 
 /* Which host lacks what is needed; NULL: all have it. */
@@ -56,17 +54,16 @@ static const struct examined_host *lacking(const struct plan *p, unsigned needs)
 static int check_entry(const struct plan *p, const struct planned_entry *a, struct err *err) {
     const struct timeline_entry *e = a->entry;
     char text[ENTRY_TEXT_MAX];
-    unsigned needs = needs_of(p, a);
+    unsigned needs = plan_entry_needs(p, a);
+    const char *why = only_here(a);
     const struct examined_host *without = lacking(p, needs);
     entry_text(e, a->fault->name, e->fault_place, text);
     if (without)
         return err_say(err, -ENOTSUP, "%s needs %s, which %s has not", text,
                        fault_needs_text(needs), without->name);
-    if (!is_shown(a))
-        return err_say(err, -ENOTSUP,
-                       "%s: on %s nothing would show that it was felt; it can be had with nodes on "
-                       "this machine",
-                       text, p->hosts[0].name);
+    if (why)
+        return err_say(err, -ENOTSUP, "%s, on %s: %s; it can be had with nodes on this machine",
+                       text, p->hosts[0].name, why);
     return 0;
 }
 

@@ -112,13 +112,19 @@ static bool look(struct run_entry *a) {
     return true;
 }
 
+/* 0: it is on this host. */
+static pid_t number_of(const struct bound *b) {
+    pid_t pid = b->target.kind == TARGET_NODE ? node_far_number(b->node) : b->target.pid;
+    return host_process_is(pid) ? pid : 0;
+}
+
 /* Processes of other hosts are looked at there, as often as there is an occasion. */
 static void ask_hosts(struct run_entry *a) {
     pid_t pids[TARGETS_MAX];
     size_t n = 0;
     for (size_t i = 0; i < a->bound_n && n < TARGETS_MAX; i++)
-        if (host_process_is(a->bound[i].target.pid))
-            pids[n++] = a->bound[i].target.pid;
+        if ((pids[n] = number_of(&a->bound[i])) != 0)
+            n++;
     if (!n || a->looking)
         return;
     a->looking = true;

@@ -4,8 +4,10 @@
 #include "base/sys/proc.h"
 
 static bool felt(struct bound *b) {
-    return b->target.kind == TARGET_NODE ? proc_all_stand_still(b->target.pid)
-                                         : seen_stands_still(b->target.pid);
+    if (b->target.kind == TARGET_NODE)
+        return node_far_number(b->node) ? seen_stands_still(node_far_number(b->node))
+                                        : proc_all_stand_still(b->target.pid);
+    return seen_stands_still(b->target.pid);
 }
 
 const struct evidence evidence_target_stopped = {
