@@ -66,6 +66,7 @@ extern const char *const fault_reach_names[REACHES_N + 1]; /* "job" ..., NULL-en
     X(slurm_cancel, JOB)                                                                           \
     X(slurm_controller_kill, SHARED)                                                               \
     X(slurm_daemon_kill, NODE)                                                                     \
+    X(slurm_drain, NODE)                                                                           \
     X(slurm_node_down, NODE)                                                                       \
     X(slurm_preempt, SHARED)                                                                       \
     X(slurm_requeue, JOB)                                                                          \

@@ -92,3 +92,56 @@ int64_t limits_killed_for_memory(void) {
 int64_t limits_host_memory(void) {
     return (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
 }
+
+/* ---- neighbours, which all networks of this kernel have in common ---- */
+
+/* The column of that name in a line of names; -1: there is none. */
+static int column_of(const char *names, const char *wanted) {
+    size_t n = strlen(wanted);
+    int column = 0;
+    for (const char *at = names + strspn(names, " \n"); *at; column++) {
+        size_t len = strcspn(at, " \n");
+        if (len == n && strncmp(at, wanted, n) == 0)
+            return column;
+        at += len;
+        at += strspn(at, " \n");
+    }
+    return -1;
+}
+
+/* That column of a line of hexadecimal numbers. */
+static int64_t number_in(const char *line, int column) {
+    char *end;
+    for (; column > 0; column--) {
+        strtoull(line, &end, 16);
+        line = end;
+    }
+    return (int64_t)strtoull(line, &end, 16);
+}
+
+int64_t limits_table_fulls(FILE *f) {
+    char line[1024];
+    int64_t n = -1;
+    int column = fgets(line, sizeof(line), f) ? column_of(line, "table_fulls") : -1;
+    while (column >= 0 && fgets(line, sizeof(line), f))
+        n = (n < 0 ? 0 : n) + number_in(line, column);
+    return n;
+}
+
+int64_t limits_neighbours_refused(void) {
+    FILE *f = fopen("/proc/net/stat/arp_cache", "re");
+    int64_t n = f ? limits_table_fulls(f) : -1;
+    if (f)
+        fclose(f);
+    return n;
+}
+
+int64_t limits_neighbours(void) {
+    long long n = -1;
+    FILE *f = fopen("/proc/sys/net/ipv4/neigh/default/gc_thresh3", "re");
+    if (f && fscanf(f, "%lld", &n) != 1)
+        n = -1;
+    if (f)
+        fclose(f);
+    return n;
+}

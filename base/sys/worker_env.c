@@ -24,6 +24,8 @@ static const char *const names[] = {"RANK=",
                                     "SLURM_PROCID=",
                                     "SLURM_NTASKS=",
                                     "SLURM_LOCALID=",
+                                    "SLURM_JOB_ID=",
+                                    "SLURM_RESTART_COUNT=",
                                     "NCCL_ASYNC_ERROR_HANDLING=",
                                     "TORCH_NCCL_ASYNC_ERROR_HANDLING="};
 

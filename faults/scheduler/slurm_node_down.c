@@ -1,21 +1,12 @@
 /* Slurm takes a node for dead that is not. */
 #include "faults/scheduler/slurm.h"
 
-#include <stdio.h>
-
-static int set_state(const struct slurm_job *j, const char *state, struct err *err) {
-    char node[300];
-    snprintf(node, sizeof(node), "NodeName=%s", j->node);
-    return slurm_command(
-        j, (const char *const[]){"scontrol", "update", node, state, "Reason=rankquake", NULL}, err);
-}
-
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
     struct slurm_job j;
     int r = slurm_job_of(t, &j, err);
-    r = r ? r : set_state(&j, "State=DOWN", err);
+    r = r ? r : slurm_set_state(&j, "DOWN", err);
     if (r == 0)
-        set_state(&j, "State=RESUME", NULL); /* refused where it has returned by itself */
+        slurm_set_state(&j, "RESUME", NULL); /* refused where it has returned by itself */
     return r;
 }
 

@@ -54,6 +54,8 @@
  *             that fault means, as the store was asked before it fired
  *             store-read {id, n, on, what, when: before|after, number | error, took_ns}   what our
  *             own client has read in that store, before the fault and when it was in force
+ *             scheduler-read {id, n, on, what, when, number | error, took_ns}   what a scheduler has
+ *             said of that node to our own client; drains: 1, it gets no more jobs, or 0
  *             job-end {why: ended|limit|interrupted|error, error?}
  *             unwatched {node, pid?, why}   nobody reads what it prints
  *             observed {lines, late_lines, cut_lines, skipped_bytes, thinned, buffered, patterns:
@@ -68,8 +70,8 @@
  *             before t; without why, and by more than HISTORY_AWAY_NS: it was away
  *             signals {seen, why?}   whether the kernel tells who is sent which signal, at the
  *             beginning; later, seen false: some were lost
- *             scarce {what: memory-limit|processes|memory, limit, used, why}   a limit of the host
- *             may have been in the job's way; why: a sentence that names it
+ *             scarce {what: memory-limit|processes|memory|neighbours, limit, used, why}   a limit of
+ *             the host may have been in the job's way; why: a sentence that names it
  *             given {node, env, cwd, ..}   what the node's launcher is given when it is started: the
  *             fields of the kernel's record of that name
  *             health {left:[text..], complete, cpu_ns}   after the last node is down; on the host;

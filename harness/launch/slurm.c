@@ -15,9 +15,10 @@
  * USR1 starts a daemon again that has ended. */
 static const char script[] =
     "set -u\n"
-    "node=$1 nodes=$2 bin=$3 disk=$4/slurm shared=$5/slurm at=/run/slurm\n"
+    "node=$1 nodes=$2 bin=$3 disk=$4/slurm shared=$5/slurm conf=" LAUNCHER_SLURM_CONF "\n"
+    "at=${conf%/*}\n"
     "shift 5\n"
-    "export SLURM_CONF=$at/slurm.conf PATH=$PATH:/usr/sbin:/sbin "
+    "export SLURM_CONF=$conf PATH=$PATH:/usr/sbin:/sbin "
     "RANKRUN_BEFORE_WORKER=$bin/rankprobe\n"
     "fail() { echo \"n$node: $*\"; tail -n 5 $at/*.log 2>/dev/null; exit 3; }\n"
     "mkdir -p $at/munge $at/spool \"$disk/state\" \"$shared\" && chmod 755 $at/munge\n"
@@ -93,6 +94,7 @@ static const char script[] =
     "    done\n"
     "    cat \"$shared/output\" 2>/dev/null\n"
     "    echo ${ended:-0} >\"$shared/ended\"\n"
+    "    scontrol update NodeName=n[0-$((nodes - 1))] State=RESUME >/dev/null 2>&1\n"
     "    timeout 30 srun -Q -N $nodes --exclusive true\n"
     "    mkfifo \"$shared/gone\" && exec 6<>\"$shared/gone\"\n"
     "    for other in \"$shared\"/over.*; do\n"

@@ -24,7 +24,7 @@ struct probing {
 
 struct probe_answer {
     enum probe_status status;
-    char seen[600];  /* one sentence or a few */
+    char seen[2000]; /* one sentence or a few */
     int64_t took_ns; /* -1: it was not asked here */
 };
 

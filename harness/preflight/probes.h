@@ -11,5 +11,6 @@
     X(nics)                                                                                        \
     X(reach)                                                                                       \
     X(shared)                                                                                      \
+    X(slurm)                                                                                       \
     X(space)                                                                                       \
     X(versions)

@@ -122,7 +122,8 @@ void evidence_end(struct run_entry *a);      /* it is about to be undone */
 void evidence_close(struct run_entry *a);    /* records why nothing was seen, when nothing was */
 /* What is to be read in a store for it, a word of `rankquake inquire store-read`; NULL: nothing. */
 const char *evidence_reads(const struct run_entry *a, bool before);
-bool evidence_answers(const struct run_entry *a); /* it is in force when it is felt */
+bool evidence_asks_scheduler(const struct run_entry *a); /* that is read of a node's scheduler */
+bool evidence_answers(const struct run_entry *a);        /* it is in force when it is felt */
 bool entry_cuts_off(const struct run_entry *a,
                     const char *node); /* from the store, as long as it lasts */
 void entry_seen(struct run_entry *a, const struct record *r);

@@ -74,6 +74,14 @@ const char *evidence_reads(const struct run_entry *a, bool before) {
     return NULL;
 }
 
+static bool asks_scheduler(const struct evidence *e) {
+    return e->of_scheduler;
+}
+
+bool evidence_asks_scheduler(const struct run_entry *a) {
+    return has_any(a, asks_scheduler);
+}
+
 /* What is counted from here on has met the fault. */
 void evidence_in_force(struct run_entry *a) {
     evidence_look(a);

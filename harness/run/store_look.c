@@ -1,10 +1,11 @@
-/* Our own client reads in the store that is struck, in the network of its node: once before the fault
- * is brought in force, which waits for it, and once when it is. While it reads nothing else waits;
- * who sent the event is held. */
+/* Our own client reads in the store that is struck, in the network of its node, or asks the scheduler
+ * of the node that is: once before the fault is brought in force, which waits for it, and once when it
+ * is. While it reads nothing else waits; who sent the event is held. */
 #include "harness/run/entry.h"
 
 #include "base/str.h"
 #include "base/sys/clock.h"
+#include "harness/run/scheduler_question.h"
 #include "harness/run/store_question.h"
 #include "harness/run/token.h"
 
@@ -16,12 +17,13 @@ struct store_look {
     struct bound *bound;
     struct question *question; /* NULL: none is open */
     const char *word;
-    bool before;
+    bool before, of_scheduler;
     int64_t since_ns;
 };
 
 static void record(struct store_look *l, int64_t number, const char *error) {
-    struct json_writer *w = entry_record(l->of, SOURCE_HARNESS, "store-read");
+    struct json_writer *w =
+        entry_record(l->of, SOURCE_HARNESS, l->of_scheduler ? "scheduler-read" : "store-read");
     json_put_string(w, "on", l->bound->target.name);
     json_put_string(w, "what", l->word);
     json_put_string(w, "when", l->before ? "before" : "after");
@@ -44,6 +46,14 @@ static void read_done(struct store_look *l) {
         entry_recover(a);
 }
 
+static bool read_number(const struct store_look *l, const struct question_answer *given,
+                        int64_t *ret) {
+    if (!l->of_scheduler)
+        return str_to_i64(given->text, INT64_MIN, INT64_MAX, ret);
+    *ret = scheduler_question_drains(given->text);
+    return *ret >= 0;
+}
+
 /* Without an answer a fault is injected all the same: then nothing shows that it was felt. */
 static void on_answer(void *arg, const struct question_answer *given) {
     struct store_look *l = arg;
@@ -51,10 +61,12 @@ static void on_answer(void *arg, const struct question_answer *given) {
     int64_t number = 0;
     l->question = NULL;
     l->of->looks_open--;
+    const char *whom = l->of_scheduler ? "scheduler" : "store";
     if (given->late)
-        str_copy(error, sizeof(error), "the store was not read: no answer within 3 s");
-    else if (given->ended || !str_to_i64(given->text, INT64_MIN, INT64_MAX, &number))
-        snprintf(error, sizeof(error), "the store was not read: %.120s",
+        snprintf(error, sizeof(error), "the %s was not read: no answer within %d s", whom,
+                 (l->of_scheduler ? SCHEDULER_ANSWER_WITHIN_MS : STORE_ANSWER_WITHIN_MS) / 1000);
+    else if (given->ended || !read_number(l, given, &number))
+        snprintf(error, sizeof(error), "the %s was not read: %.120s", whom,
                  *given->text   ? given->text
                  : given->ended ? given->ended
                                 : "no number");
@@ -66,6 +78,8 @@ static void on_answer(void *arg, const struct question_answer *given) {
 
 static struct question *ask(struct store_look *l, struct err *err) {
     struct engine *e = l->of->owner->engine;
+    if (l->of_scheduler)
+        return scheduler_question_ask(e, l->bound->node, on_answer, l, err);
     ARENA_FINI struct arena arena = {0};
     const struct target *t = &l->bound->target;
     const char *const argv[] = {"rankquake",
@@ -103,6 +117,7 @@ bool entry_read_store(struct run_entry *a, bool before) {
                                           .bound = &a->bound[i],
                                           .word = word,
                                           .before = before,
+                                          .of_scheduler = evidence_asks_scheduler(a),
                                           .since_ns = clock_monotonic_ns()};
         begin(&a->looks[i]);
     }

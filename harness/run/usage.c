@@ -5,11 +5,12 @@
 
 #include <errno.h>
 
-enum scarcity { SCARCE_MEMORY_LIMIT, SCARCE_PROCESSES, SCARCE_MEMORY };
+enum scarcity { SCARCE_MEMORY_LIMIT, SCARCE_PROCESSES, SCARCE_MEMORY, SCARCE_NEIGHBOURS };
 
 struct usage {
-    unsigned scarce;       /* a bit per kind that has been told */
-    int64_t killed_before; /* processes, for want of memory; -1: nobody knows */
+    unsigned scarce;        /* a bit per kind that has been told */
+    int64_t killed_before;  /* processes, for want of memory; -1: nobody knows */
+    int64_t refused_before; /* neighbours, for want of room in their table; -1: nobody knows */
 };
 
 /* Below that not even the harness's own programs and a small job run. */
@@ -60,7 +61,7 @@ static int check(struct engine *e, struct err *err) {
 
 static void record_scarce(struct engine *e, enum scarcity what, int64_t limit, int64_t used,
                           const char *why) {
-    static const char *const names[] = {"memory-limit", "processes", "memory"};
+    static const char *const names[] = {"memory-limit", "processes", "memory", "neighbours"};
     if (own(e, usage)->scarce & 1u << what)
         return;
     own(e, usage)->scarce |= 1u << what;
@@ -99,10 +100,26 @@ static void look_for_killed(struct engine *e) {
         record_scarce(e, SCARCE_MEMORY, 0, killed, why);
 }
 
+/* A node that finds no room for the address of a peer neither reaches it nor answers it. */
+static void look_for_neighbours(struct engine *e) {
+    char why[160];
+    int64_t before = own(e, usage)->refused_before, limit = limits_neighbours();
+    int64_t refused = limits_neighbours_refused() - before;
+    snprintf(why, sizeof(why),
+             "the kernel had no room for %lld addresses of neighbours, so nodes may not have "
+             "reached each other (sysctl net.ipv4.neigh.default.gc_thresh3=%lld)",
+             (long long)refused, (long long)(limit > 0 ? 16 * limit : 16384));
+    if (before >= 0 && refused > 0)
+        record_scarce(e, SCARCE_NEIGHBOURS, limit, refused, why);
+}
+
 static void begin(struct engine *e) {
     char why[160];
     int64_t memory = limits_memory();
     own(e, usage)->killed_before = limits_killed_for_memory();
+    own(e, usage)->refused_before = e->plan->isolation == ISOLATION_PROCESSES
+                                        ? -1 /* they meet on the loopback */
+                                        : limits_neighbours_refused();
     snprintf(why, sizeof(why),
              "a process may have %lld kB of memory here: more may have been refused (ulimit -v, "
              "ulimit -d)",
@@ -122,6 +139,8 @@ static bool ended_badly(const struct record *r) {
 static void record(struct engine *e, const struct record *r) {
     if (ended_badly(r))
         look_for_killed(e);
+    if (ended_badly(r) || (record_is(r, "limit") && r->source == SOURCE_HARNESS))
+        look_for_neighbours(e);
     bool late = record_is(r, "lag") && r->source == SOURCE_HARNESS && !*record_text(r, "why");
     if (ended_badly(r) || late)
         look_for_processes(e, 0);

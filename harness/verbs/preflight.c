@@ -42,9 +42,10 @@ static int take_ports(struct preflight_request *q, struct json_writer *w) {
 static int take_given(struct preflight_request *q) {
     const struct arguments *a = q->arguments;
     struct json_writer w = {.out = &q->given};
-    int64_t space = 1024, floor = 0;
+    int64_t space = 1024, floor = 0, grace = 30;
     int code = arguments_number(a, "--space", 0, 1 << 30, &space);
     code = code ? code : arguments_number(a, "--floor", 0, 1 << 30, &floor);
+    code = code ? code : arguments_number(a, "--grace", 0, 86400, &grace);
     if (code)
         return code;
     json_object(&w, NULL);
@@ -52,6 +53,7 @@ static int take_given(struct preflight_request *q) {
         json_put_string(&w, "shared", arguments_value(a, "--shared"));
     json_put_i64(&w, "space_mb", space);
     json_put_i64(&w, "floor_mb_s", floor);
+    json_put_i64(&w, "grace_s", grace);
     code = take_ports(q, &w);
     json_end_object(&w);
     return code;
@@ -211,6 +213,8 @@ const struct verb verb_preflight = {
             {"--ports", "PORTS", "29400,29500: those of the job, which must be free and reached"},
             {"--space", "MB", "how much must be free (default: 1024)"},
             {"--floor", "MB_S", "less between two hosts is a failure"},
+            {"--grace", "SECONDS",
+             "how long a job may take to save when it is told to leave (default: 30)"},
             {"--probe", "NAME", "only this; may be repeated"},
             {"--without", "NAME", "not this; may be repeated"},
             {"--results", "FILE",

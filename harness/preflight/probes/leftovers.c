@@ -1,9 +1,10 @@
-/* Whether earlier jobs have left workers, or runs of ours their nodes. */
+/* Whether earlier jobs have left workers, or processes that were killed and linger in the kernel. */
 #include "harness/preflight/probe.h"
 
 #include "base/str.h"
 #include "base/sys/file.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,29 @@ static bool is_orphan(pid_t pid, const char **ret_run, struct arena *a) {
     return false;
 }
 
+/* It has been killed, and waits in the kernel for something that does not come, as a storage does not
+ * that hangs: it holds its ports, its memory and its GPU. */
+static bool lingers(pid_t pid) {
+    struct process_look look;
+    return process_look(pid, &look) == 0 && look.state == 'D' &&
+           (process_has_signal(pid, "SigPnd:", SIGKILL) ||
+            process_has_signal(pid, "ShdPnd:", SIGKILL));
+}
+
+static void put_lingering(struct json_writer *w, const pid_t *all, size_t n) {
+    char name[32];
+    json_array(w, "lingering");
+    for (size_t i = 0; i < n; i++) {
+        if (!lingers(all[i]))
+            continue;
+        json_object(w, NULL);
+        json_put_i64(w, "pid", all[i]);
+        json_put_string(w, "name", process_name(all[i], name, sizeof(name)));
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
 static void look(const struct json *given, struct json_writer *w) {
     ARENA_FINI struct arena a = {0};
     pid_t *all = NULL;
@@ -48,22 +72,31 @@ static void look(const struct json *given, struct json_writer *w) {
         json_end_object(w);
     }
     json_end_array(w);
+    put_lingering(w, all, n);
     free(all);
 }
 
 static void ask(struct probing *p) {
     const struct json **v = probe_look_all(p);
-    for (size_t i = 0; i < p->n; i++)
+    for (size_t i = 0; i < p->n; i++) {
+        json_each(x, json_get(v[i], "lingering"))
+            probe_fail(p,
+                       "%s: process %lld (%s) was killed and lingers in the kernel, with all that "
+                       "it holds: look at the storage that it waits for (/proc/%lld/stack)",
+                       p->v[i].host, (long long)json_get_i64(x, "pid", 0),
+                       json_get_string(x, "name", "?"), (long long)json_get_i64(x, "pid", 0));
         json_each(x, json_get(v[i], "workers"))
             probe_fail(p, "%s: process %lld (%s) is a worker of job %s, and has lost its agent",
                        p->v[i].host, (long long)json_get_i64(x, "pid", 0),
                        json_get_string(x, "name", "?"), json_get_string(x, "run", "?"));
+    }
     probe_pass(p, "no worker of an earlier job is left");
 }
 
 const struct probe probe_leftovers = {
     .name = "leftovers",
-    .text = "no workers of earlier jobs that have lost their agent",
+    .text = "no workers of earlier jobs that have lost their agent, and none that was killed and "
+            "lingers",
     .within_ns = INT64_C(10) * 1000000000,
     .look = look,
     .ask = ask,

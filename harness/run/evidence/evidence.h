@@ -18,6 +18,7 @@ struct evidence {
     /* Read in the store by our own client, before the fault is brought in force and then; the words
      * of `rankquake inquire store-read`. NULL: nothing is. */
     const char *reads_before, *reads_after;
+    bool of_scheduler; /* it is the node's scheduler that is asked; these words are the record's */
     bool counts; /* the wire's counters are asked for before the fault is in force and undone */
     bool unannounced; /* no record tells of it: every record is an occasion to look */
     bool answers;     /* inject only begins it: with this the fault is in force */

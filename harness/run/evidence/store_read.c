@@ -14,7 +14,8 @@ static bool is_ours(const struct run_entry *a, const struct bound *b, const stru
 
 bool store_read_learn(const struct run_entry *a, const struct bound *b, const struct record *r,
                       const struct evidence *e, struct store_read *s) {
-    if (r->source != SOURCE_HARNESS || !record_is(r, "store-read"))
+    if (r->source != SOURCE_HARNESS ||
+        !record_is(r, e->of_scheduler ? "scheduler-read" : "store-read"))
         return false;
     bool before = str_eq(record_text(r, "when"), "before");
     if (!is_ours(a, b, r, before ? e->reads_before : e->reads_after))

@@ -1,4 +1,5 @@
-/* store_read: a kind of evidence that is a number which our own client has read in the store twice. */
+/* store_read: a kind of evidence that is a number which our own client has read in the store, or has
+ * of the scheduler, twice. */
 #pragma once
 
 #include "harness/run/evidence/evidence.h"
@@ -17,6 +18,9 @@ void store_read_put(const struct store_read *s, struct json_writer *w);
 
 /* test: of `before` and `after`, when both are there. */
 #define EVIDENCE_IS_READ(name, word_before, word_after, test, says, says_not)                      \
+    EVIDENCE_IS_READ_OF(name, false, word_before, word_after, test, says, says_not)
+/* scheduler: whether it is asked, and not a store. */
+#define EVIDENCE_IS_READ_OF(name, scheduler, word_before, word_after, test, says, says_not)        \
     extern const struct evidence evidence_##name;                                                  \
     static bool learn(struct run_entry *a, struct bound *b, const struct record *r) {              \
         return store_read_learn(a, b, r, &evidence_##name, b->known[EVIDENCE_##name]);             \
@@ -38,6 +42,7 @@ void store_read_put(const struct store_read *s, struct json_writer *w);
         .absent = says_not,                                                                        \
         .reads_before = word_before,                                                               \
         .reads_after = word_after,                                                                 \
+        .of_scheduler = scheduler,                                                                 \
         .begin = store_read_begin,                                                                 \
         .learn = learn,                                                                            \
         .felt = felt,                                                                              \

@@ -1,5 +1,6 @@
 /* Counts the rounds that cost a restart, and compares them with max_restarts. */
 #include "harness/judge/checks/check.h"
+#include "harness/judge/checks/recovery/attempts.h"
 
 #include "base/str.h"
 
@@ -62,12 +63,16 @@ static bool judge_end(const struct trial *t, struct finding *f) {
 }
 
 static const char *idle(const struct scenario *s) {
-    return str_eq(s->job.launcher, "template") ? "a template restarts by rules of its own" : NULL;
+    return str_eq(s->job.launcher, "template") && !s->cluster.scheduler
+               ? "a template restarts by rules of its own"
+               : NULL;
 }
 
 static bool judge(const struct trial *t, struct finding *f) {
     if (!check_sees_rounds(t, f))
         return false;
+    if (t->scenario->cluster.scheduler)
+        return attempts_judge(t, f, broken);
     for (size_t i = 0; i < t->rounds->workers_n; i++)
         if (!judge_worker(t, f, t->rounds->workers[i]))
             return false;
@@ -80,7 +85,9 @@ const struct check check_budget = {
     .summary = "the job never exceeds max_restarts, and does not fail while restarts are left",
     .text = "Every worker is told the same TORCHELASTIC_MAX_RESTARTS, which is the one asked for; "
             "no round starts with a restart count above it; and the job does not fail while "
-            "restarts are left and enough agents are there to go on.",
+            "restarts are left and enough agents are there to go on. Under a scheduler this holds "
+            "in each attempt of the job: one that is requeued has all its restarts again, for that "
+            "is no failure of it; and what has failed with all of them used is not started again.",
     .example = "rankquake run scenarios/restart/worker-fails-until-budget.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL),

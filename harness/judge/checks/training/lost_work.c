@@ -168,6 +168,26 @@ static bool too_much(const struct trial *t, struct finding *f, const struct lost
     return true;
 }
 
+/* A scheduler starts the next attempt where it likes. What lies on a disk of a node's own is read by
+ * nobody here, so the job's own word counts: that it had committed a later step. */
+static bool left_behind(const struct trial *t, struct finding *f, const struct lost_work_loss *l) {
+    const struct scenario *s = t->scenario;
+    const struct record *commit = s->cluster.scheduler && check_no_checkpoints(s)
+                                      ? check_commit_before(t, l->resume_seq)
+                                      : NULL;
+    int64_t step = commit ? record_i64(commit, "step", 0) : 0;
+    if (step <= l->from || disk_failed(t, l))
+        return false;
+    finding_fail(
+        f, broken,
+        finding_expected(f, "step %lld, which the job had called committed", (long long)step),
+        "round %d resumed from step %lld, and step %lld had been committed on %.60s: its "
+        "checkpoints lie where the next attempt does not find them, as on a node's own disk",
+        l->round, (long long)l->from, (long long)step, commit->node);
+    finding_prove(f, commit->seq, l->resume_seq);
+    return true;
+}
+
 /* Some count what a process has made, and begin with the first number again though they resume.
  * Who began with it and came as far as the control run has made everything again. */
 static bool counts_anew(const struct trial *t, const struct lost_work_loss *l) {
@@ -271,7 +291,7 @@ static bool judge_ledger(const struct trial *t, struct finding *f, struct lost_w
             sum.unclear = one;
             continue;
         }
-        if (too_much(t, f, &one) || more_than_asked(t, f, &one))
+        if (too_much(t, f, &one) || more_than_asked(t, f, &one) || left_behind(t, f, &one))
             return false;
         sum.times++;
         sum.unsaved = sum.unsaved ? sum.unsaved : unsaved(t, &one);
@@ -303,7 +323,12 @@ const struct check check_lost_work = {
         "tells; if that is the job's first, and it comes as far as the control run, it began from "
         "nothing. Where an agent was asked to leave and more than one step was made again, nobody "
         "has saved in the time that was given for it: that is told below the headline. "
-        "expect.lost_work allows less, in steps (or epochs, where the job counts those) or time.",
+        "Under a scheduler, where no shared directory of checkpoints is named, an attempt that "
+        "goes "
+        "on from an older step than the job has called committed is a failure: they lay on a "
+        "node's "
+        "own disk. expect.lost_work allows less, in steps (or epochs, where the job counts those) "
+        "or time.",
     .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(JOB),

@@ -116,11 +116,13 @@ static int take_check(struct reader *r, const char *name) {
 }
 
 static int take_under(struct reader *r, const char *whose) {
-    bool torchrun = str_eq(whose, "torchrun");
-    r->now->dialect = torchrun ? DIALECT_TORCHRUN : DIALECT_TEMPLATE;
-    return torchrun || str_eq(whose, "template")
-               ? 0
-               : refuse(r, "neither torchrun nor template: ", whose);
+    static const char *const names[] = {"", "torchrun", "template", "slurm"};
+    for (int i = DIALECT_TORCHRUN; i <= DIALECT_SLURM; i++)
+        if (str_eq(whose, names[i])) {
+            r->now->dialect = (enum dialect)i;
+            return 0;
+        }
+    return refuse(r, "neither torchrun, template nor slurm: ", whose);
 }
 
 static int take_exit(struct reader *r, const char *code) {

@@ -94,7 +94,7 @@ static void test_what_is_no_case_is_refused_by_file_and_line(void **state) {
         {HEAD "drop x\n{\"t\":1}\n", "x.txt:4: a record comes behind a line with `after`"},
         {HEAD "after x\n{\"t\":1\n", "x.txt:4: JSON: "},
         {HEAD "after x\nfail y\n", "x.txt:4: no record behind `after` in this case"},
-        {HEAD "under etcd\n", "x.txt:3: neither torchrun nor template: etcd"},
+        {HEAD "under etcd\n", "x.txt:3: neither torchrun, template nor slurm: etcd"},
         {"case a\ndrop x\nfail y\n", "x.txt:3: no history in this case"},
         {HEAD "drop x\nfail\n", "x.txt:4: what the check must say is missing"},
         {HEAD "drop x\ncase b\n", "x.txt:4: the case in front of it has no answer"},

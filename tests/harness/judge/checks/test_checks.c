@@ -122,7 +122,12 @@ static const char lies[] =
 static void judge(struct verdict *v, struct history *h, const char *name, enum dialect d) {
     struct scenario s = planted_scenario(name);
     s.torchrun_semantics = d == DIALECT_TORCHRUN;
-    s.job.launcher = d == DIALECT_TEMPLATE ? "template" : "rankrun";
+    s.job.launcher = d == DIALECT_TEMPLATE || d == DIALECT_SLURM ? "template" : "rankrun";
+    if (d == DIALECT_SLURM) { /* a script, which says nothing of where it saves and how often */
+        s.cluster.scheduler = SCHEDULER_SLURM;
+        s.job.checkpoint_dir = NULL;
+        s.job.run_n = 1;
+    }
     struct trial t = {.scenario = &s, .history = h};
     verdict_judge(v, &t);
 }
