@@ -32,7 +32,7 @@ refused() { # refused WHAT TEXT LIMITS ENTRY...
 for name in $("$BIN/rankquake" list faults --table | sed -n 's/^| .\([a-z-]*\). .* | namespaces |$/\1/p'); do
     case $name in
     clock-*) write wrong '' "{id: off, when: {step: 9}, fault: node-kill, on: n1}" "{when: {after: off}, fault: $name, on: n1}" ;;
-    slurm-*-kill) write wrong '' "{when: {step: 9}, fault: $name, on: n0, for: 1s}" ;;
+    slurm-*-kill | slurm-drain) write wrong '' "{when: {step: 9}, fault: $name, on: n0, for: 1s}" ;;
     slurm-*) write wrong '' "{when: {step: 9}, fault: $name, on: rank 0}" ;;
     *) write wrong '' "{when: {step: 9}, fault: $name, on: n0, for: 1s}" ;;
     esac

@@ -46,6 +46,21 @@ else
     echo "no storage can be frozen here: $(tail -n 1 "$dir/said" 2>/dev/null)"
 fi
 
+# ---- the store on a node of the job ----
+
+cat >"$dir/store.yaml" <<'END'
+cluster: {nodes: 3, store: {on: n0}}
+job:
+  nnodes: "2:3"
+  rdzv_conf: {profile: fast}
+  run: [ranktrain, --steps=80, --compute-ms=10, --checkpoint-every=10, "--checkpoint-dir={shared}/saves"]
+timeline: [{id: dark, when: {step: 37}, fault: node-kill, on: n0}]
+limits: {total: 2m, stall: 15s}
+END
+says 1 '(✗|x) liveness +no step for 15 s \(limits.stall\): dark \(node-kill\) took the store' 'the store on a node of the job' \
+    "$rq" run "$dir/store.yaml" --out "$dir/store"
+grep -q 'the store at n0:[0-9]* has not answered for' "$dir"/store/*/logs/n[12]/agent.log || fail 'nobody said that the store is gone'
+
 # ---- a host without Slurm, and one whose controller does not answer ----
 
 mkdir "$dir/fake"

@@ -39,7 +39,7 @@ timeline:
   - {id: first, when: {step: 40}, fault: slurm-daemon-kill, on: n1, for: 4s}
   - {id: second, when: {after: first, step: 60}, fault: slurm-daemon-kill, on: n1, for: 1s}
   - {id: drained, when: {after: first, step: 62}, fault: slurm-drain, on: n1, for: 1s}
-  - {id: drain, when: {after: drained, step: 64}, fault: slurm-drain, on: n0, for: 20s}
+  - {id: drain, when: {after: first, step: 64}, fault: slurm-drain, on: n0, for: 20s}
   - {id: twice, when: {after: drain, step: 66}, fault: slurm-drain, on: n0, for: 1s}
 limits: {total: 4m}
 END
@@ -98,13 +98,13 @@ said 'scratch of a node' '(x|✗) lost_work +round 2 resumed from step 0, and st
 cat >"$dir/again.sbatch" <<'END'
 #!/bin/bash
 #SBATCH --nodes=2
-[ "${SLURM_RESTART_COUNT:-0}" -eq 0 ] || exec srun rankrun ranktrain --steps=40 --compute-ms=20
+case $1:${SLURM_RESTART_COUNT:-0} in */control:0 | *:1) exec srun rankrun ranktrain --steps=40 --compute-ms=20 ;; esac
 srun rankrun --max-restarts 1 ranktrain --steps=40 --checkpoint-every=10 --checkpoint-dir=/proc/none || scontrol requeue "$SLURM_JOB_ID"
 sleep infinity
 END
 cat >"$dir/again.yaml" <<END
 cluster: {nodes: 2, scheduler: slurm}
-job: {run: [$dir/again.sbatch]}
+job: {run: [$dir/again.sbatch, "{out}"]}
 limits: {total: 4m, stall: 60s}
 END
 runs 'a script that requeues what has failed' 1 "$dir/again.yaml"

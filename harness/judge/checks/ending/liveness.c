@@ -14,6 +14,26 @@ static const struct incident *hang_of(const struct trial *t, int64_t t_ns) {
     return NULL;
 }
 
+/* A fault that took what serves the store, which has not come back; NULL: none did. */
+static const struct incident *store_taken(const struct trial *t, int64_t t_ns) {
+    for (size_t i = 0; i < t->incidents->n; i++) {
+        const struct incident *in = t->incidents->v[i];
+        bool over = in->recovered && in->recovered_ns <= t_ns;
+        if (in->in_force && in->t0_ns <= t_ns && !over && check_took_store(t, in))
+            return in;
+    }
+    return NULL;
+}
+
+static void fail_without_store(struct finding *f, const struct incident *in, double s) {
+    finding_fail(f, "Liveness: the job goes on when a node is lost.", "the next step in time",
+                 "no step for %g s (limits.stall): %.40s (%.40s) took the store, and nobody agrees "
+                 "on a round without it; serve it where no node of the job does, or by an etcd of "
+                 "three members",
+                 s, in->id, in->fault);
+    finding_prove(f, in->force_seq);
+}
+
 static void fail_stall(const struct trial *t, struct finding *f, const struct record *limit,
                        double s) {
     const struct incident *in = hang_of(t, limit->t_ns);
@@ -23,6 +43,11 @@ static void fail_stall(const struct trial *t, struct finding *f, const struct re
                      "it, or a timeout of the job",
                      s, in->id, in->fault);
         finding_prove(f, in->force_seq);
+        return;
+    }
+    const struct incident *taken = store_taken(t, limit->t_ns);
+    if (taken) {
+        fail_without_store(f, taken, s);
         return;
     }
     finding_fail(f, "Liveness: the job goes on when nothing is broken.", "the next step in time",
