@@ -110,6 +110,17 @@ static const char *last_words(int fd, struct buf *said) {
     return said->len > SAID_SHOWN ? text + said->len - SAID_SHOWN : text;
 }
 
+/* Returns 0, or -ETIME: it was killed. */
+static int wait_for(const struct build_spec *s, const struct process *p, int *ret_status) {
+    int r = process_reap(p, s->within_ns, ret_status);
+    if (r == -ETIME) {
+        process_signal_descendants(p->pid, SIGKILL);
+        process_signal(p, SIGKILL);
+        process_reap(p, -1, ret_status);
+    }
+    return r;
+}
+
 static int command(const struct build_spec *s, struct err *err) {
     FILE_CLOSE int said = memfd_create("build", MFD_CLOEXEC);
     FILE_CLOSE int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -123,11 +134,17 @@ static int command(const struct build_spec *s, struct err *err) {
         err_wrap(err, "job.build.run: ");
         return r;
     }
-    process_reap(&child, -1, &status);
+    r = wait_for(s, &child, &status);
     process_close(&child);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    if (r == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
     const char *last = last_words(said, &words);
+    if (r == -ETIME)
+        return err_say(err, -EPROTO,
+                       "job.build.run: %s had not ended after %.4g s (job.build.within) and was "
+                       "killed%s%s",
+                       s->run[0], (double)s->within_ns / 1e9, *last ? "; its last words: " : "",
+                       last);
     return err_say(err, -EPROTO, "job.build.run: %s ended with %s%s%s", s->run[0],
                    process_status_text(status, how, sizeof(how)), *last ? ": " : "", last);
 }

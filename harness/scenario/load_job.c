@@ -283,6 +283,8 @@ const struct section section_build = {
          "What it makes, below the directory where rankquake is started. They are kept, and put "
          "into place again where they are missing or others.",
          "outputs: [train]", read_outputs, .required = true, .form = "[<scalar>]"},
+        {"within", "a duration", "1h", "A command that has not ended by then is killed.",
+         "within: 10m", reader_duration, AT(build.within_ns), .min = 1},
         {0},
     },
 };

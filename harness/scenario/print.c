@@ -98,6 +98,9 @@ static void put_build(struct buf *b, const struct build_spec *o) {
     put_list(b, "    run", o->run, o->run_n);
     put_list(b, "    inputs", o->inputs, o->inputs_n);
     put_list(b, "    outputs", o->outputs, o->outputs_n);
+    buf_puts(b, "    within: ");
+    put_duration(b, o->within_ns);
+    buf_putc(b, '\n');
 }
 
 static void put_job(struct buf *b, const struct job_spec *j) {

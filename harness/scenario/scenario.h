@@ -90,6 +90,7 @@ struct build_spec {
     size_t run_n;
     const char *const *inputs, *const *outputs; /* NULL-ended; outputs lie below the caller's dir */
     size_t inputs_n, outputs_n;
+    int64_t within_ns;
     struct place place;
 };
 

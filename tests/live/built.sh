@@ -91,6 +91,10 @@ spoil() { sed "s|build: .*|build: $1|" built.yaml >bad.yaml; }
 spoil '{run: [make, nothing], inputs: [Makefile], outputs: [train]}'
 asked 3 'job.build.run: make ended with exit code 2' "$rq" run bad.yaml --out "$dir/out"
 grep -q "No rule to make target 'nothing'" "$dir/said" || fail 'what the command printed is not told'
+mkfifo "$dir/never"
+spoil "{run: [sh, -c, 'echo begun; cat $dir/never; true'], inputs: [Makefile], outputs: [train], within: 100ms}"
+asked 3 'job.build.run: sh had not ended after 0.1 s (job.build.within) and was killed; its last words: begun' "$rq" run bad.yaml --out "$dir/out"
+grep -lszF "cat$(printf '\0')$dir/never" /proc/[0-9]*/cmdline && fail 'what the command had started is left'
 spoil '{run: [./no-such-program], inputs: [Makefile], outputs: [train]}'
 asked 3 'job.build.run' "$rq" run bad.yaml --out "$dir/out"
 spoil '{run: ["true"], inputs: [Makefile], outputs: [never]}'
