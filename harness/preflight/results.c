@@ -41,33 +41,74 @@ static void pass(struct result *r, const char *fmt, ...) {
     va_end(ap);
 }
 
-/* ---- nccl-tests: "# Out of bounds values : 0 OK", "# Avg bus bandwidth    : 186.123" ---- */
+/* ---- nccl-tests: "# Out of bounds values : 0 OK", "# Avg bus bandwidth    : 186.123"; of several programs,
+ * one after the other ---- */
 
-/* What stands behind the colon of the line that begins so; NULL: there is none. */
-static const char *behind(const char *text, const char *begins) {
-    for (const char *at = text; (at = strstr(at, begins)); at++)
-        if (at == text || at[-1] == '\n') {
-            const char *colon = at + strcspn(at, ":\n");
-            return *colon == ':' ? colon + 1 : NULL;
-        }
+/* Each line of the text that begins so and has its line feed: what stands behind its colon. */
+static const char *next_behind(const char **at, const char *begins) {
+    for (const char *line = *at; *line;) {
+        const char *end = strchr(line, '\n'), *colon = strchr(line, ':');
+        if (!end)
+            return NULL;
+        *at = end + 1;
+        if (str_starts(line, begins) && colon && colon < end)
+            return colon + 1;
+        line = end + 1;
+    }
     return NULL;
 }
 
+static const char *const nccl_begins = "# nThread", *const nccl_wrong = "# Out of bounds values",
+                         *const nccl_bandwidth = "# Avg bus bandwidth";
+
 static bool is_nccl(const struct result *r) {
-    return behind(r->text, "# Out of bounds values");
+    const char *at = r->text, *head = strstr(r->text, nccl_begins);
+    return (head && (head == r->text || head[-1] == '\n')) || next_behind(&at, nccl_wrong);
+}
+
+/* "node1: Test NCCL failure common.cu:958 'remote process exited ...'" */
+static void read_nccl_failures(struct result *r) {
+    static const char *const kinds[] = {"Test NCCL failure", "Test CUDA failure", "Test failure"};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        const char *at = strstr(r->text, kinds[i]);
+        if (at)
+            fail(r, "%.*s", (int)strcspn(at, "\r\n"), at);
+    }
+}
+
+/* The size at which the first were wrong: "8 2 float sum -1 time algbw busbw #wrong time algbw busbw #wrong". */
+static const char *first_wrong(struct result *r) {
+    for (char **line = str_split(r->arena, r->text, '\n', NULL); *line; line++) {
+        long long size, wrong[2] = {0};
+        int n = sscanf(*line, " %lld %*s %*s %*s %*s %*s %*s %*s %lld %*s %*s %*s %lld", &size,
+                       &wrong[0], &wrong[1]);
+        if (n >= 2 && (wrong[0] || wrong[1]))
+            return arena_printf(r->arena, ", first with %lld bytes", size);
+    }
+    return "";
 }
 
 static void read_nccl(struct result *r) {
-    const char *bandwidth = behind(r->text, "# Avg bus bandwidth");
-    long long wrong = strtoll(behind(r->text, "# Out of bounds values"), NULL, 10);
-    double gb_s = bandwidth ? strtod(bandwidth, NULL) : -1;
+    int64_t programs = 0, ended = 0, wrong = 0;
+    double gb_s = 0;
+    const char *at = r->text, *value;
+    while ((value = next_behind(&at, nccl_wrong))) {
+        wrong += strtoll(value, NULL, 10);
+        programs++;
+        if (!memmem(value, strcspn(value, "\n"), " OK", 3) && strtoll(value, NULL, 10) == 0)
+            fail(r, "it says neither OK nor how many values were out of bounds");
+    }
+    for (at = r->text; (value = next_behind(&at, nccl_bandwidth)); ended++)
+        gb_s += strtod(value, NULL);
+    json_put_i64(r->figures, "programs", programs);
     json_put_i64(r->figures, "out_of_bounds", wrong);
-    json_put_i64(r->figures, "bus_mb_s", (int64_t)(gb_s * 1e3));
+    json_put_i64(r->figures, "bus_mb_s", ended ? (int64_t)(gb_s / (double)ended * 1e3) : -1);
+    read_nccl_failures(r);
     if (wrong)
-        fail(r, "%lld values were out of bounds", wrong);
-    if (!bandwidth)
+        fail(r, "%lld values were out of bounds%s", (long long)wrong, first_wrong(r));
+    if (!programs || ended < programs)
         fail(r, "it did not come to its end: there is no average bus bandwidth");
-    pass(r, "all values were right, %.2f GB/s bus bandwidth on average", gb_s);
+    pass(r, "all values were right, %.2f GB/s bus bandwidth on average", gb_s / (double)ended);
 }
 
 /* ---- fio --output-format=json ---- */
@@ -86,6 +127,8 @@ static void read_fio(struct result *r) {
             fail(r, "job %s ended with error %lld (%s)", json_get_string(job, "jobname", "?"),
                  (long long)error, strerror((int)error));
     }
+    if (!json_first(json_get(r->json, "jobs")))
+        fail(r, "it ran no job");
     json_put_i64(r->figures, "read_kb_s", read);
     json_put_i64(r->figures, "write_kb_s", written);
     pass(r, "%zu job(s) without an error, %lld MiB/s read and %lld MiB/s written",
@@ -100,7 +143,8 @@ static const struct json *dcgm_of(const struct json *j) {
 }
 
 static bool is_dcgm(const struct result *r) {
-    return json_get(dcgm_of(r->json), "test_categories");
+    const struct json *d = dcgm_of(r->json);
+    return json_get(d, "test_categories") || json_get(d, "runtime_error");
 }
 
 /* The devices of one result: "gpu_ids": "0,1", or "entity_id": 0. */
@@ -112,59 +156,112 @@ static const char *devices_of(struct result *r, const struct json *one) {
                          : "";
 }
 
-static void read_dcgm(struct result *r) {
-    int64_t passed = 0, failed = 0, others = 0;
-    json_each(category, json_get(dcgm_of(r->json), "test_categories"))
-        json_each(test, json_get(category, "tests")) json_each(one, json_get(test, "results")) {
-        const char *status = json_get_string(one, "status", "");
-        bool bad = strcasecmp(status, "fail") == 0;
-        passed += strcasecmp(status, "pass") == 0;
-        failed += bad;
-        others += !bad && strcasecmp(status, "pass") != 0;
-        if (bad)
-            fail(r, "%s failed%s", json_get_string(test, "name", "?"), devices_of(r, one));
-    }
-    json_put_i64(r->figures, "passed", passed);
-    json_put_i64(r->figures, "failed", failed);
-    json_put_i64(r->figures, "skipped", others);
-    if (!passed && !failed)
-        fail(r, "nothing was tested");
-    pass(r, "%lld tests passed, %lld were skipped", (long long)passed, (long long)others);
+/* What is said of a failure, in one form or another: "warnings": "text", or a list of texts or of objects. */
+static const char *warning_of(struct result *r, const struct json *one) {
+    const struct json *w = json_get(one, "warnings");
+    const struct json *first = json_first(w) ? json_first(w) : w;
+    const char *text = json_string(first, json_get_string(first, "warning", NULL));
+    return text ? arena_printf(r->arena, ": %.*s", (int)strcspn(text, "\r\n"), text) : "";
 }
 
-/* ---- SuperBench: results-summary.jsonl, one object a node ---- */
+struct dcgm_counts {
+    int64_t passed, failed, skipped;
+};
 
-static const struct json *first_line(struct result *r) {
-    return json_parse(r->arena, r->text, strcspn(r->text, "\n"), NULL);
+static void read_dcgm_result(struct result *r, const struct json *test, const struct json *one,
+                             struct dcgm_counts *n) {
+    const char *name = json_get_string(test, "name", "?"),
+               *status = json_get_string(one, "status", "");
+    bool skipped = strcasecmp(status, "skip") == 0 || strcasecmp(status, "not run") == 0;
+    n->passed += strcasecmp(status, "pass") == 0;
+    n->failed += strcasecmp(status, "fail") == 0;
+    n->skipped += skipped;
+    if (strcasecmp(status, "fail") == 0)
+        fail(r, "%s failed%s%s", name, devices_of(r, one), warning_of(r, one));
+    else if (strcasecmp(status, "pass") != 0 && !skipped)
+        fail(r, "%s ended with \"%s\"%s%s", name, status, devices_of(r, one), warning_of(r, one));
+}
+
+static void read_dcgm(struct result *r) {
+    const struct json *d = dcgm_of(r->json);
+    struct dcgm_counts n = {0};
+    const char *error = json_get_string(d, "runtime_error", "");
+    json_each(category, json_get(d, "test_categories")) json_each(test, json_get(category, "tests"))
+        json_each(one, json_get(test, "results")) read_dcgm_result(r, test, one, &n);
+    json_put_i64(r->figures, "passed", n.passed);
+    json_put_i64(r->figures, "failed", n.failed);
+    json_put_i64(r->figures, "skipped", n.skipped);
+    if (*error)
+        fail(r, "it broke off: %.*s", (int)strcspn(error, "\r\n"), error);
+    else if (!n.passed && !n.failed)
+        fail(r, "nothing was tested");
+    pass(r, "%lld tests passed, %lld were skipped", (long long)n.passed, (long long)n.skipped);
+}
+
+/* ---- SuperBench: results-summary.jsonl, one object a node; of each benchmark "NAME/return_code", with ":RANK"
+ * where ranks have their own ---- */
+
+static const char *return_code_of(const char *key) {
+    const char *at = strstr(key, "/return_code");
+    const char *behind = at ? at + strlen("/return_code") : "";
+    return at && (!*behind || *behind == ':') ? at : NULL;
 }
 
 static bool is_superbench(const struct result *r) {
-    struct result own = *r;
-    const struct json *j = first_line(&own);
+    const struct json *j = json_parse(r->arena, r->text, strcspn(r->text, "\n"), NULL);
     if (!json_get_string(j, "node", NULL))
         return false;
-    json_each(m, j) if (str_ends(m->key, "/return_code")) return true;
+    json_each(m, j) if (return_code_of(m->key)) return true;
     return false;
 }
 
+static void read_benchmark(struct result *r, const char *node, const struct json *m, int name_len) {
+    bool number = m->type == JSON_INT || m->type == JSON_DOUBLE;
+    if (!number)
+        fail(r, "%s: %.*s has no return code", node, name_len, m->key);
+    else if (json_number(m, 1) > 0 || json_number(m, 1) < 0)
+        fail(r, "%s: %.*s ended with %g", node, name_len, m->key, json_number(m, 1));
+}
+
+/* Of a node: how many benchmarks it has, and figures. */
+static int64_t read_node(struct result *r, const struct json *j, int64_t *figures) {
+    int64_t benchmarks = 0;
+    json_each(m, j) {
+        const char *at = return_code_of(m->key);
+        *figures += !at;
+        benchmarks += at != NULL;
+        if (at)
+            read_benchmark(r, json_get_string(j, "node", "?"), m, (int)(at - m->key));
+    }
+    return benchmarks;
+}
+
 static void read_superbench(struct result *r) {
-    int64_t nodes = 0, figures = 0;
-    for (char **line = str_split(r->arena, r->text, '\n', NULL); *line; line++) {
-        const struct json *j = json_parse(r->arena, *line, strlen(*line), NULL);
+    int64_t nodes = 0, figures = 0, most = 0, number = 0;
+    const struct json *all = NULL; /* the node with the most benchmarks */
+    char **lines = str_split(r->arena, r->text, '\n', NULL);
+    for (char **line = lines; *line; line++) {
+        struct err err = {0};
+        const struct json *j = json_parse(r->arena, *line, strlen(*line), &err);
+        number++;
+        if (!j && (*line)[strspn(*line, " \t\r")])
+            fail(r, "line %lld cannot be read: %s", (long long)number, err.msg);
         if (!j)
             continue;
+        int64_t benchmarks = read_node(r, j, &figures);
+        all = benchmarks > most ? j : all;
+        most = benchmarks > most ? benchmarks : most;
         nodes++;
-        json_each(m, j) {
-            bool code = str_ends(m->key, "/return_code");
-            figures += !code;
-            if (code && (json_number(m, 1) > 0 || json_number(m, 1) < 0))
-                fail(r, "%s: %.*s ended with %g", json_get_string(j, "node", "?"),
-                     (int)(strlen(m->key) - strlen("/return_code")), m->key, json_number(m, 1));
-        }
+    }
+    for (char **line = lines; *line; line++) {
+        const struct json *j = json_parse(r->arena, *line, strlen(*line), NULL);
+        json_each(m, j ? all : NULL) if (return_code_of(m->key) && !json_get(j, m->key))
+            fail(r, "%s has no %s, which %s has", json_get_string(j, "node", "?"), m->key,
+                 json_get_string(all, "node", "?"));
     }
     json_put_i64(r->figures, "nodes", nodes);
     json_put_i64(r->figures, "figures", figures);
-    pass(r, "all benchmarks of %lld node(s) ended well", (long long)nodes);
+    pass(r, "all %lld benchmarks of %lld node(s) ended well", (long long)most, (long long)nodes);
 }
 
 static const struct {

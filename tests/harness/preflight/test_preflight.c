@@ -148,6 +148,27 @@ static void test_nccl_tests_are_judged_by_their_last_lines(void **state) {
     assert_result(NCCL("0 OK"), "nccl-tests", PROBE_FAIL, "did not come to its end");
 }
 
+#define NCCL_HEAD                                                                                  \
+    "# nThread 1 nGpus 8 minBytes 8 maxBytes 134217728 step: 2(factor) validation: 1\n"
+#define NCCL_END(bad) "# Out of bounds values : " bad "\n# Avg bus bandwidth    : 100.5 \n#\n"
+
+static void test_nccl_tests_that_fail_say_how(void **state) {
+    (void)state;
+    assert_result(
+        NCCL_HEAD "h1: Test NCCL failure common.cu:958 'remote process exited'\n .. h1 pid 7\n",
+        "nccl-tests", PROBE_FAIL, "Test NCCL failure common.cu:958 'remote process exited'");
+    assert_result(
+        NCCL_HEAD
+        "  1048576  262144  float  sum  -1  30.1  0.10  0.20  0  30.0  0.10  0.20  0\n"
+        "  2097152  524288  float  sum  -1  30.1  0.10  0.20  0  30.0  0.10  0.20  7\n" NCCL_END(
+            "7 FAILED"),
+        "nccl-tests", PROBE_FAIL, "7 values were out of bounds, first with 2097152 bytes");
+    assert_result(NCCL_HEAD NCCL_END("0 OK") NCCL_HEAD NCCL_END("5 FAILED"), "nccl-tests",
+                  PROBE_FAIL, "5 values were out of bounds");
+    assert_result(NCCL_HEAD NCCL_END("0 OK") NCCL_HEAD "# Out of bounds values : 0 OK\n",
+                  "nccl-tests", PROBE_FAIL, "did not come to its end");
+}
+
 static void test_fio_is_judged_by_the_errors_of_its_jobs(void **state) {
     (void)state;
     static const char good[] =
@@ -168,6 +189,15 @@ static void test_dcgm_names_what_failed_and_where(void **state) {
     (void)state;
     assert_result(DCGM("DCGM GPU Diagnostic", "PASS"), "dcgm", PROBE_PASS, "2 tests passed");
     assert_result(DCGM("DCGM Diagnostic", "Skip"), "dcgm", PROBE_PASS, "1 were skipped");
+    assert_result(DCGM("DCGM Diagnostic", "Warn"), "dcgm", PROBE_FAIL,
+                  "GPU Memory ended with \"Warn\" on GPU 1");
+    assert_result(DCGM("DCGM Diagnostic",
+                       "Fail\",\"warnings\":[{\"warning\":\"rows are remapped\"}],\"x\":\""),
+                  "dcgm", PROBE_FAIL, "GPU Memory failed on GPU 1: rows are remapped");
+    assert_result(DCGM("DCGM Diagnostic", "Fail\",\"warnings\":\"rows are remapped\",\"x\":\""),
+                  "dcgm", PROBE_FAIL, "GPU Memory failed on GPU 1: rows are remapped");
+    assert_result("{\"DCGM Diagnostic\":{\"runtime_error\":\"no GPU\\nmore\"}}", "dcgm", PROBE_FAIL,
+                  "it broke off: no GPU");
     assert_result(DCGM("DCGM Diagnostic", "FAIL"), "dcgm", PROBE_FAIL,
                   "GPU Memory failed on GPU 1");
     assert_result("{\"DCGM Diagnostic\":{\"test_categories\":[]}}", "dcgm", PROBE_FAIL,
@@ -182,6 +212,42 @@ static void test_superbench_is_judged_by_return_codes(void **state) {
     assert_result(
         "{\"node\":\"a\",\"gemm/return_code\":0}\n{\"node\":\"b\",\"gemm/return_code\":4}\n",
         "superbench", PROBE_FAIL, "b: gemm ended with 4");
+}
+
+static void test_superbench_of_which_something_lacks_fails(void **state) {
+    (void)state;
+    assert_result("{\"node\":\"a\",\"gemm/return_code:0\":0,\"gemm/return_code:1\":124}\n",
+                  "superbench", PROBE_FAIL, "a: gemm ended with 124");
+    assert_result("{\"node\":\"a\",\"gemm/return_code\":0}\n{\"node\":\"b\",\"gemm/fp16\":NaN}\n",
+                  "superbench", PROBE_FAIL, "line 2 cannot be read");
+    assert_result("{\"node\":\"a\",\"gemm/return_code\":0,\"bw/return_code\":0}\n"
+                  "{\"node\":\"b\",\"gemm/return_code\":0}\n",
+                  "superbench", PROBE_FAIL, "b has no bw/return_code, which a has");
+    assert_result("{\"node\":\"a\",\"gemm/return_code\":null}\n", "superbench", PROBE_FAIL,
+                  "a: gemm has no return code");
+}
+
+/* What was cut anywhere is refused or fails: it never passes. */
+static void test_a_result_that_was_cut_never_passes(void **state) {
+    static const char *const whole[] = {
+        NCCL_HEAD NCCL_END("0 OK"),
+        "{\"fio version\":\"fio-3.33\",\"jobs\":[{\"jobname\":\"ckpt\",\"error\":0}]}\n",
+        DCGM("DCGM Diagnostic", "Pass") "\n",
+        "{\"node\":\"a\",\"gemm/return_code\":0}\n",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++) {
+        size_t end = strlen(whole[i]) - (i == 0 ? 3 : 1); /* "\n#\n", "\n": nothing is said there */
+        for (size_t len = 0; len < end; len++) {
+            BUF_FINI struct buf out = {0}, part = {0};
+            struct json_writer w = {.out = &out};
+            struct probe_answer a;
+            buf_put(&part, whole[i], len);
+            json_object(&w, NULL);
+            if (results_read(buf_str(&part), len, &a, &w, NULL))
+                assert_int_equal(a.status, PROBE_FAIL);
+        }
+    }
 }
 
 static void test_other_texts_are_no_results(void **state) {
@@ -210,9 +276,12 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_figures_that_are_nearly_equal_are_not_told_apart),
         cmocka_unit_test(test_hosts_have_names_and_addresses),
         cmocka_unit_test(test_nccl_tests_are_judged_by_their_last_lines),
+        cmocka_unit_test(test_nccl_tests_that_fail_say_how),
         cmocka_unit_test(test_fio_is_judged_by_the_errors_of_its_jobs),
         cmocka_unit_test(test_dcgm_names_what_failed_and_where),
         cmocka_unit_test(test_superbench_is_judged_by_return_codes),
+        cmocka_unit_test(test_superbench_of_which_something_lacks_fails),
+        cmocka_unit_test(test_a_result_that_was_cut_never_passes),
         cmocka_unit_test(test_other_texts_are_no_results),
     };
     if (argc > 1)
