@@ -122,10 +122,13 @@ static void load_example(const char *prefix, const char *example) {
     if (str_starts(example, "probe: {")) /* of one that asks otherwise than by a command */
         prefix = str_starts(example, "probe: {served: {") ? "" : prefix;
     buf_printf(&set, "%s%.*s=%s", prefix, (int)(colon - example), example, colon + 2);
-    const char *const sets[] = {
-        buf_str(&set), str_starts(example, "store_quota") ? "cluster.store=etcd" : NULL, NULL};
+    bool far = str_starts(example, "provider") || str_starts(example, "ssh") ||
+               str_starts(example, "hosts");
+    const char *const sets[] = {far ? "cluster.provider=ssh" : buf_str(&set),
+                                far ? "cluster.hosts=[a, b, c, d]" : NULL, buf_str(&set), NULL};
+    const char *const store[] = {buf_str(&set), "cluster.store=etcd", NULL};
     struct scratch x;
-    scratch_load_bytes(&x, base, strlen(base), sets);
+    scratch_load_bytes(&x, base, strlen(base), str_starts(example, "store_quota") ? store : sets);
     assert_string_equal(buf_str(&x.d.out), "");
     scratch_drop(&x);
     buf_fini(&set);
