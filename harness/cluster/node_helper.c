@@ -351,6 +351,11 @@ static bool is_said(const char *const *env, const char *entry) {
     return false;
 }
 
+/* Of a batch system's step, which the helper is and its program is not. */
+static bool is_of_step(const char *entry) {
+    return str_starts(entry, "SLURM") || str_starts(entry, "PMI") || str_starts(entry, "SRUN_");
+}
+
 /* On another host the program is a user's of that host: what is not said is as the helper has it. */
 static const char *const *environment_of(struct helper *h, struct message *m) {
     const char *const *said = strings_of(&m->arena, json_get(m->json, "env"));
@@ -364,7 +369,7 @@ static const char *const *environment_of(struct helper *h, struct message *m) {
     const char **v = arena_array(&m->arena, const char *, n + own + 1);
     memcpy(v, said, n * sizeof(*v));
     for (size_t i = 0; i < own; i++)
-        if (!is_said(said, environ[i]))
+        if (!is_said(said, environ[i]) && !is_of_step(environ[i]))
             v[n++] = environ[i];
     return v;
 }

@@ -139,7 +139,7 @@ static void add_judges(struct commands_list *l) {
 /* Of ssh the words before the host and the host; what it starts there is rankquake-node. */
 static const char *reaching(struct plan *p, const struct provider *provider, const char *host) {
     const struct cluster_spec *c = &p->scenario->cluster;
-    const struct provider_wish wish = {.ssh = c->ssh};
+    const struct provider_wish wish = {.ssh = c->ssh, .program = "rankquake-node"};
     if (provider->copy)
         return arena_printf(&p->arena, "%s %s", c->ssh ? c->ssh : provider->name, host);
     return words_of(p, provider->reach(&wish, host, &p->arena));

@@ -358,6 +358,7 @@ int examined_hosts_ask(const struct provider *p, struct provider_wish *w, const 
                        unsigned samples, struct examined_host *v, size_t n, struct arena *a,
                        struct err *err) {
     struct host_inquiry x = {.provider = p, .wish = *w, .helper = helper, .samples = samples};
+    x.wish.program = helper;
     struct inquired_host *all = mem_array(struct inquired_host, n);
     x.loop = loop_new(err);
     int r = x.loop ? name_helper(&x, err) : -ENOMEM;
@@ -370,6 +371,7 @@ int examined_hosts_ask(const struct provider *p, struct provider_wish *w, const 
         r = loop_run(x.loop, err);
     for (size_t i = 0; i < n && r == 0; i++)
         buf_fini(&all[i].said);
+    w->program = helper;
     if (r == 0 && x.wish.helper)
         w->helper = arena_strdup(a, x.wish.helper);
     loop_free(x.loop);

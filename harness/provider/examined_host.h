@@ -24,7 +24,8 @@ struct examined_host {
 };
 
 /* v: n hosts with a name. samples: of the clock of each. helper: our rankquake-node, to be copied;
- * w->helper becomes the name of that copy, in a, for who reaches the hosts again. Returns 0, or a
+ * w->helper becomes the name of that copy, in a, and w->program the helper, for who reaches the hosts
+ * again. Returns 0, or a
  * -errno when nothing could be asked at all. */
 int examined_hosts_ask(const struct provider *p, struct provider_wish *w, const char *helper,
                        unsigned samples, struct examined_host *v, size_t n, struct arena *a,

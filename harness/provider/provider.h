@@ -8,8 +8,9 @@
 
 /* What was asked for besides the hosts. */
 struct provider_wish {
-    const char *ssh;    /* the words before the host; NULL: as the provider has it */
-    const char *helper; /* which copy of the helper on the host: a hash of ours, in hex */
+    const char *ssh;     /* the words before the host; NULL: as the provider has it */
+    const char *helper;  /* which copy of the helper on the host: a hash of ours, in hex */
+    const char *program; /* our own helper, which hosts find at the same path */
 };
 
 /* A command that finds no such copy ends with this exit code. */

@@ -3,4 +3,5 @@
 
 #define PROVIDERS(X)                                                                               \
     X(exec)                                                                                        \
+    X(slurm)                                                                                       \
     X(ssh)

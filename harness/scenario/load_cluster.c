@@ -22,7 +22,7 @@ static void read_store(struct reader *r, const struct key *k, const struct yaml 
 
 const char *const isolation_names[] = {"auto", "namespaces", "processes", "hosts", NULL};
 static const char *const isolations_asked[] = {"auto", "namespaces", "processes", NULL};
-const char *const provider_names[] = {"none", "exec", "ssh", NULL};
+const char *const provider_names[] = {"none", "exec", "slurm", "ssh", NULL};
 const char *const disk_spec_names[] = {"kept", "losing", "served", NULL};
 
 const char *const scheduler_names[] = {"none", "slurm", NULL};
@@ -140,14 +140,14 @@ const struct section section_cluster = {
          "root and namespaces; elsewhere the scenario is skipped.",
          "scheduler: slurm", reader_enum, AT(scheduler), PLACE(scheduler_place),
          .choices = scheduler_names, .form = "none | slurm"},
-        {"provider", "none, exec or ssh", "none",
+        {"provider", "none, exec, slurm or ssh", "none",
          "How the hosts are reached on which the nodes are to run. none: they are on this machine. "
-         "ssh: hosts by ssh, which copies its helper there. exec: a command each whose standard "
-         "streams are a rankquake-node's, such as podman exec -i c1 rankquake-node. The directory "
-         "of "
-         "runs, RankQuake's programs and the job lie at the same paths on all hosts.",
+         "ssh: hosts by ssh, which copies its helper there. slurm: hosts of the allocation that "
+         "rankquake is inside of, by srun. exec: a command each whose standard streams are a "
+         "rankquake-node's, such as podman exec -i c1 rankquake-node. The directory of runs, "
+         "RankQuake's programs and the job lie at the same paths on all hosts.",
          "provider: ssh", reader_enum, AT(provider), PLACE(provider_place),
-         .choices = provider_names, .form = "none | exec | ssh"},
+         .choices = provider_names, .form = "none | exec | slurm | ssh"},
         {"hosts", "a list of hosts", NULL,
          "On which the nodes run, n0 on the first: names that ssh knows, or commands. A store of "
          "its "

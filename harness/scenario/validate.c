@@ -85,7 +85,7 @@ static void settle_scheduler(struct scenario *s, struct diagnostics *d) {
 static void check_provider(const struct cluster_spec *c, struct diagnostics *d) {
     if (c->hosts && !c->provider)
         diagnostics_add(d, c->hosts_place,
-                        "hosts: how are they reached? Write provider: ssh, or exec");
+                        "hosts: how are they reached? Write provider: ssh, slurm or exec");
     if (c->provider && !c->hosts)
         diagnostics_add(d, c->provider_place, "provider: %s needs hosts: [...], one for each node",
                         provider_names[c->provider]);

@@ -346,10 +346,10 @@ const struct verb verb_doctor = {
             {"--keep", NULL, "with --faults: keep what was recorded"},
             {"--etcd", "HOST:PORT", "also look at this store: does it compact its history?"},
             {"--provider", "NAME",
-             "ask other hosts in place of this one what they can do: ssh (default with hosts) or "
-             "exec, a "
-             "command each"},
-            {"--hosts", "A,B,..", "which: names that ssh knows; with exec one command"},
+             "ask other hosts in place of this one what they can do: ssh (default with hosts), "
+             "slurm "
+             "or exec, a command each"},
+            {"--hosts", "A,B,..", "which: names that ssh or Slurm knows; with exec one command"},
             {"--hostfile", "FILE", "the same from a file, one a line"},
             {"--ssh", "COMMAND",
              "what stands before the host [ssh -o BatchMode=yes -o ConnectTimeout=10]"},

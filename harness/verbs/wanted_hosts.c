@@ -83,7 +83,8 @@ static int read_all(const struct arguments *a, struct wanted_hosts *h, struct er
     if (!list == !file)
         return err_say(err, -EINVAL, "name the hosts by --hosts or by --hostfile; one of %s is %s",
                        h->provider->name, h->provider->hosts);
-    int r = list ? read_list(h, list, !h->provider->copy, err) : read_file(h, file, err);
+    int r =
+        list ? read_list(h, list, str_eq(h->provider->name, "exec"), err) : read_file(h, file, err);
     return r ? r : check_all(h, err);
 }
 
@@ -93,8 +94,8 @@ int wanted_hosts_read(const struct arguments *a, struct wanted_hosts *ret) {
     *ret = (struct wanted_hosts){.provider = provider_find(name ? name : "ssh"),
                                  .ssh = arguments_value(a, "--ssh")};
     if (!ret->provider)
-        return verb_usage_error(a->verb, "--provider %s: there are exec and ssh", name);
-    if (ret->ssh && !ret->provider->copy)
+        return verb_usage_error(a->verb, "--provider %s: there are exec, slurm and ssh", name);
+    if (ret->ssh && !str_eq(ret->provider->name, "ssh"))
         return verb_usage_error(a->verb, "--ssh is for hosts that ssh reaches");
     return read_all(a, ret, &err) == 0 ? 0 : verb_usage_error(a->verb, "%s", err.msg);
 }

@@ -25,9 +25,10 @@ int wanted_hosts_add(const struct arguments *a, struct arena *arena, const char 
 /* The rows of a verb's options. */
 #define WANTED_HOSTS_OPTIONS                                                                       \
     {"--provider", "NAME",                                                                         \
-     "run on other hosts, which are reached by ssh or by exec, a command each; as --set "          \
+     "run on other hosts, which are reached by ssh, slurm or exec, a command each; as --set "      \
      "cluster.provider=NAME"},                                                                     \
-        {"--hosts", "A,B,..", "which: names that ssh knows, n0's first; with exec one command"},   \
+        {"--hosts", "A,B,..",                                                                      \
+         "which: names that ssh or Slurm knows, n0's first; with exec one command"},               \
         {"--hostfile", "FILE", "the same from a file, one a line"}, {                              \
         "--ssh", "COMMAND",                                                                        \
             "what stands before the host [ssh -o BatchMode=yes -o ConnectTimeout=10]"              \

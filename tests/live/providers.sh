@@ -16,7 +16,7 @@ asked() { # asked RC PATTERN ARGUMENT...
 }
 
 # What makes no sense is refused before any host is asked.
-asked 64 'there are exec and ssh' --provider fax --hosts a
+asked 64 'there are exec, slurm and ssh' --provider fax --hosts a
 asked 64 'by --hosts or by --hostfile' --provider ssh
 asked 64 'by --hosts or by --hostfile' --hosts a --hostfile b
 asked 64 'no name of a host' --provider ssh --hosts 'a,-oProxyCommand=x'

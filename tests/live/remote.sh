@@ -49,7 +49,7 @@ felt_at() { # felt_at STEP FAULT
 # What makes no sense is refused before any host is asked, and a file's own hosts only where somebody wants it.
 scenario calm ''
 run() { "$bin/rankquake" run "$@" --out "$TMPDIR/runs"; }
-says 64 'there are exec and ssh' run "$TMPDIR/calm.yaml" --provider fax --hosts a
+says 64 'there are exec, slurm and ssh' run "$TMPDIR/calm.yaml" --provider fax --hosts a
 says 64 'no name of a host' run "$TMPDIR/calm.yaml" --provider ssh --hosts 'a,-oProxyCommand=x'
 says 64 'leave --jobs out' run "$TMPDIR/calm.yaml" --provider ssh --hosts a,b --jobs 2
 scenario hostless ', provider: ssh'

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Scenarios on the hosts of a Slurm allocation, each node below a helper that is a step: a fault at an exact step, and an allocation
+# that ends in mid-run, which is told with the host's name and leaves nothing there.
+# deadline: 400 s
+set -u
+bin=${BIN:-build/bin} fails=0
+fail() { echo "remote_slurm: $*"; fails=$((fails + 1)); }
+bed=$TMPDIR/bed
+tests/clusters/slurm up "$bed" 2 >"$TMPDIR/up" 2>&1
+case $? in
+0) trap 'tests/clusters/slurm down "$bed"' EXIT ;;
+77) cat "$TMPDIR/up"; exit 77 ;;
+*) fail "no cluster: $(cat "$TMPDIR/up")"; exit 1 ;;
+esac
+scenario() { # scenario NAME STEPS [ENTRY]
+    cat >"$TMPDIR/$1.yaml" <<YAML
+scenario: $1
+about: A job on two hosts of an allocation.
+cluster: {provider: slurm, nodes: 2, hosts: [n0, n1]}
+job:
+  nnodes: "1:2"
+  workers_per_node: 2
+  rdzv_conf: {hb: 1s, fence: 20s, hard: 21s, suspect: 23s}
+  run: [ranktrain, --steps=$2, --compute-ms=10, --checkpoint-every=10, --collective-timeout=60, "--checkpoint-dir={shared}/ckpt"]
+YAML
+    [ -z "${3-}" ] || printf 'timeline:\n  - %s\n' "$3" >>"$TMPDIR/$1.yaml"
+}
+inside() { # inside COMMAND...: of an allocation of both hosts
+    tests/clusters/slurm in "$bed" ctl salloc -Q --no-kill -N 2 -J remote "$@"
+}
+left() {
+    local host
+    for host in n0 n1; do
+        # shellcheck disable=SC2009
+        tests/clusters/slurm in "$bed" $host ps -eo args | grep -E '^[^ ]*(rankquake-node|rankrun|rankprobe|ranktrain)' && fail "left on $host"
+    done
+}
+
+scenario killed 40 '{id: f, when: {step: 25}, fault: worker-kill, on: rank 3}'
+"$bin/rankquake" run "$TMPDIR/killed.yaml" --out "$TMPDIR/runs" >"$TMPDIR/said" 2>&1
+[ $? = 64 ] && grep -q 'needs an allocation, and this is none' "$TMPDIR/said" || fail "outside of an allocation: $(cat "$TMPDIR/said")"
+inside "$bin/rankquake" run "$TMPDIR/killed.yaml" --out "$TMPDIR/runs" >"$TMPDIR/said" 2>&1 ||
+    fail "a worker that is killed: $(tail -n 50 "$TMPDIR/said")"
+grep -q '"kind":"fault-fired".*"step":25,.*"held":true' "$TMPDIR"/runs/killed-*/history.jsonl || fail "the fault did not come at step 25"
+grep -q '"kind":"fault-evidence"' "$TMPDIR"/runs/killed-*/history.jsonl || fail "the fault was not felt"
+left
+
+scenario ended 100000
+cancelled='' rc=none
+exec 5< <(inside "$bin/rankquake" run "$TMPDIR/ended.yaml" --out "$TMPDIR/runs" 2>&1 </dev/null; echo "rc $?")
+while read -r -t 180 -u 5 line; do
+    echo "$line" >>"$TMPDIR/ended.said"
+    case $line in
+    *'round 1: '*) [ -n "$cancelled" ] || { tests/clusters/slurm in "$bed" ctl scancel --signal=KILL --name=remote; cancelled=1; } ;;
+    'rc '*) rc=${line#rc } ;;
+    esac
+done
+[ "$rc" = 3 ] && grep -qE 'n[01] \(n[01]\): it was lost|store \(n0\): it was lost' "$TMPDIR/ended.said" ||
+    fail "an allocation that ends: $rc, $(tail -n 20 "$TMPDIR/ended.said")"
+left
+[ $fails = 0 ]
