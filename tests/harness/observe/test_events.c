@@ -12,6 +12,7 @@
 
 #include "base/str.h"
 #include "base/sys/clock.h"
+#include "harness/carrier/host_process.h"
 #include "harness/observe/observe.h"
 #include "scenarios/jobs/rankquake.h"
 
@@ -361,6 +362,53 @@ static void test_whoever_sends_without_end_is_not_read_without_end(void **state)
     stage_free(s);
 }
 
+static int let_go, forgotten;
+static void on_let_go(void *arg) {
+    let_go++;
+}
+static void on_forgotten(void *arg) {
+    forgotten++;
+}
+
+/* What a helper tells of a process on another host is recorded as what is heard here, and who waits
+ * there is let go by word. */
+static void test_a_job_on_another_host_is_heard_held_and_followed_to_its_end(void **state) {
+    (void)state;
+    struct stage *s = stage_new("/bin/sh");
+    pid_t number = host_process_number(1, 44);
+    const struct clock_stamp at = {.t_ns = 9, .bound_ns = 3, .there_ns = 7000000009};
+    static const char start[] = "{\"kind\":\"worker-start\",\"env\":{\"RANK\":\"0\"}}";
+    static const char step[] = "{\"kind\":\"step\",\"step\":3,\"armed\":1}";
+    let_go = forgotten = 0;
+    struct event_client *c =
+        observer_join(s->observer, &(struct far_speaker){.node = "n1",
+                                                         .pid = number,
+                                                         .probe = true,
+                                                         .end = host_process_watch(number, 5),
+                                                         .release = on_let_go,
+                                                         .forgotten = on_forgotten});
+    observer_hear(c, start, strlen(start), &at);
+    assert_true(observer_worker_pidfd(s->observer, number) >= 0);
+    s->keep_tag = 6;
+    observer_hear(c, step, strlen(step), &at);
+    const struct record *r = s->history.records[s->history.n - 1];
+    assert_true(record_is(r, "step"));
+    assert_string_equal(r->node, "n1");
+    assert_int_equal(r->pid, number);
+    assert_int_equal(let_go, 0);
+    observer_release(s->observer, 6);
+    assert_int_equal(let_go, 1);
+    host_process_ended(number, true, SIGKILL, &at);
+    observer_drain(s->observer);
+    r = s->history.records[s->history.n - 1];
+    assert_true(record_is(r, "worker-exit"));
+    assert_int_equal(json_get_i64(r->fields, "signal", 0), SIGKILL);
+    observer_leave(c, false);
+    assert_int_equal(forgotten, 0); /* who says that it has gone knows it */
+    stage_free(s);
+    host_process_forget_all();
+}
+
 static void test_a_missing_rankprobe_is_an_error_that_names_it(void **state) {
     (void)state;
     struct err err = {0};
@@ -383,6 +431,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_an_armed_event_that_nobody_wants_goes_on_at_once),
         cmocka_unit_test(test_arming_anew_is_seen_by_its_number),
         cmocka_unit_test(test_whoever_sends_without_end_is_not_read_without_end),
+        cmocka_unit_test(test_a_job_on_another_host_is_heard_held_and_followed_to_its_end),
         cmocka_unit_test(test_a_missing_rankprobe_is_an_error_that_names_it),
     };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
