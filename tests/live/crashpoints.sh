@@ -2,7 +2,7 @@
 # crashpoints finds nothing in a job that saves well, and in one that has a mistake that mistake, by the smallest sequence of
 # operations and in words: by the FUSE disk, by system calls, as another user, on processes. What it cannot do it says, and
 # killed in the middle it leaves nothing.
-# deadline: 240 s
+# deadline: 600 s
 set -u
 dir=$TMPDIR/crashpoints
 mkdir "$dir" && cp -R "$(realpath "$BIN")" "$dir/bin" && cp "$OUT/tests/harness/crash/spawn_saver" "$dir/saver" && cp "$OUT/tests/live/spawn_refused" "$dir/refused" || exit 1
@@ -63,9 +63,15 @@ grep -q '<circle class="bad"' "$run/report.html" || fail 'the page has no bad po
 grep -q '"verdict":"hard failure"' "$run/trials.jsonl" || fail 'trials.jsonl has no bad trial'
 
 # ---- as another user ----
+ordinary=()
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
-    says 0 'nothing was found' 'an ordinary user' setpriv --reuid=65534 --regid=65534 --clear-groups \
+    ordinary=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+    says 0 'nothing was found' 'an ordinary user' "${ordinary[@]}" \
         "$rq" crashpoints --max-states 10 --out "$dir/desk/theirs" --dir ckpt -- ../saver ckpt good
+    says 0 'nothing was found' 'an ordinary user, on processes' "${ordinary[@]}" \
+        "$rq" crashpoints --isolation processes --max-states 10 --out "$dir/desk/theirs" -- ../saver '{dir}' good
+    says 1 'hard failure' 'an ordinary user, on processes, finds' "${ordinary[@]}" \
+        "$rq" crashpoints --isolation processes --max-states 20 --out "$dir/desk/theirs" -- ../saver '{dir}' early-pointer
 fi
 
 # ---- what is wrong is said ----
@@ -100,14 +106,18 @@ says 2 'the record is full \(4096 bytes' 'a record that is too large' "$rq" cras
 
 # ---- killed in the middle ----
 nap=5$$ # seconds: who sleeps so long is of this script
-for kind in namespaces processes; do
-    "$rq" crashpoints --isolation $kind --out killed -- sh -c 'echo "$$ in $0" >"$0/x"; echo >&2; [ -e ../go ] || exec sleep "$1"' '{dir}' $nap >"$dir/said" 2>&1 &
+killed() { # killed ISOLATION [AS...]
+    "${@:2}" "$rq" crashpoints --isolation "$1" --out "killed${2-}" -- sh -c 'echo "$$ in $0" >"$0/x"; echo >&2; [ -e ../go ] || exec sleep "$1"' '{dir}' $nap >"$dir/said" 2>&1 &
     own=$!
     tail --pid=$own -n 0 -f /dev/null & wait_end=$!
-    until pgrep -P "$own" >/dev/null; do :; done
+    timeout 180 bash -c 'until pgrep -fx "sleep $0" >/dev/null; do read -rt 0.05 <> <(:); done; :' $nap || fail "killed, $*: the job did not start"
     kill -9 $own
     wait $wait_end 2>/dev/null
-    timeout 300 bash -c 'while pgrep -fx "sleep $0" >/dev/null; do read -rt 0.05 <> <(:); done' $nap || fail "killed, $kind: the job is left"
+    timeout 180 bash -c 'while pgrep -fx "sleep $0" >/dev/null; do read -rt 0.05 <> <(:); done; :' $nap || fail "killed, $*: the job is left"
+}
+for kind in namespaces processes; do
+    killed $kind
+    [ ${#ordinary[@]} = 0 ] || killed $kind "${ordinary[@]}"
 done
 grep -F " $dir/" /proc/self/mounts && fail 'something is left mounted'
 exit $bad

@@ -3,7 +3,7 @@
 # training or in parts, and on disks of their own; and finds each bug of tests/mutants/savers
 # that is planted into how it saves: with the verdict and for the reasons that stand in the patch, by the smallest sequence,
 # and for no others.
-#   SAVERS='FILE ...'  those only       STATES=N  so many states of each, less than 60: then one of the reasons is enough
+#   SAVERS='FILE ...'  those bugs only      STATES=N  so many states of each, less than 60: then one of the reasons is enough
 # deadline: 3600 s
 set -u
 . tests/live/says.bash
@@ -52,6 +52,34 @@ finds() { # finds PATCH
     missing=$(field What "$1" | grep -vxF -f "$dir/whats")
     [ -n "${STATES-}" ] || [ -z "$missing" ] || fail "$name: not found: $missing"
 }
+# The bug on two nodes that share the directory: the death of a node's rank before its part, while the other node goes on.
+finds_on_nodes() { # finds_on_nodes PATCH
+    local name missing words rc
+    name="$(basename "$1" .patch) on two nodes"
+    plant "$1" "$dir/ranktrain" || { fail "$name: cannot be planted"; return; }
+    words=$(printf '%s, ' "${job[@]/=ckpt/={shared\}/ckpt}" | sed 's/--checkpoint-dir=[^,]*/"&"/')
+    cat >"$dir/desk/planted.yaml" <<END
+cluster: {nodes: 2}
+job:
+  nnodes: 2
+  run: [$dir/ranktrain, ${words%, }]
+  checkpoint: {max_states: ${STATES:-60}, deaths: [process], budget: 20m}
+END
+    (cd "$dir/desk" && exec "$rq" crashpoints planted.yaml) >"$dir/said" 2>&1
+    rc=$?
+    [ $rc = 1 ] || fail "$name: exit $rc, wanted 1"
+    sed -n 's/^ *what *//p' "$dir/said" | sed 's/ on n[01]//; s,shared/ckpt/,,g; s/[0-9]\+/#/g' >"$dir/whats"
+    missing=$(field What "$1" | grep -vxF -f "$dir/whats")
+    [ -n "${STATES-}" ] || [ -z "$missing" ] || fail "$name: not found: $missing"
+    echo "$name: $(sed -n 's/.* \([0-9]* tried in .*\)/\1/p' "$dir/said")"
+}
+if [ -n "${SAVERS-}" ]; then # those alone
+    for patch in $SAVERS; do
+        finds "$patch"
+        [[ $patch != *commit-before-peers* ]] || finds_on_nodes "$patch"
+    done
+    exit $bad
+fi
 tries 0 400 'ranktrain alone' 1 ranktrain
 # Directories that the job has made last, too.
 plain=("${job[@]}")
@@ -78,7 +106,8 @@ END
     echo "disks of their own: $(sed -n 's/.* \([0-9]* tried in .*\)/\1/p' "$dir/said")"
 fi
 job=("${plain[@]}")
-for patch in ${SAVERS:-tests/mutants/savers/*.patch}; do
+for patch in tests/mutants/savers/*.patch; do
     finds "$patch"
 done
+finds_on_nodes tests/mutants/savers/commit-before-peers.patch
 exit $bad

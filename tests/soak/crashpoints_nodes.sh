@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # crashpoints of a scenario on two nodes: nothing is found in a saver whose nodes wait for each other, a commit before the
 # peer's part is found as the death of one node while the other goes on, and a job that does not start where there is
-# something is said to be one. As this user, as an ordinary one, and on processes.
+# something is said to be one. As this user and as an ordinary one, in namespaces and on processes. tests/live/crashpoints.sh and
+# tests/live/crashpoints_nodes.sh kill it in the middle.
 # deadline: 600 s
 set -u
 dir=$TMPDIR/crashpoints_nodes
@@ -31,7 +32,9 @@ tries() { # tries WHO ISOLATION [AS...]
 tries 'this user' namespaces
 tries 'this user' processes
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
-    rm -rf runs cache
-    tries 'an ordinary user' namespaces setpriv --reuid=65534 --regid=65534 --clear-groups
+    for kind in namespaces processes; do
+        rm -rf runs cache
+        tries 'an ordinary user' $kind setpriv --reuid=65534 --regid=65534 --clear-groups
+    done
 fi
 exit $bad
