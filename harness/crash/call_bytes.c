@@ -60,14 +60,18 @@ static unsigned char *room(const struct call_scene *s, size_t size) {
     return (unsigned char *)b->data;
 }
 
-/* What it means to write, from `from` on: up to PIECE bytes. Their number, or a -errno. */
-static ssize_t gather(const struct call_scene *s, const struct iovec *v, size_t n, uint64_t from,
-                      unsigned char **ret) {
-    uint64_t left = 0, size;
+/* All that it means to write, as far as it is promised. */
+static uint64_t asked_for(const struct iovec *v, size_t n) {
+    uint64_t all = 0;
     for (size_t i = 0; i < n; i++)
-        left += v[i].iov_len;
-    left = (left < WRITE_MAX ? left : WRITE_MAX) - from;
-    size = left < PIECE ? left : PIECE;
+        all += v[i].iov_len;
+    return all < WRITE_MAX ? all : WRITE_MAX;
+}
+
+/* Of what it means to write `left` bytes, from `from` on: up to PIECE. Their number, or a -errno. */
+static ssize_t gather(const struct call_scene *s, const struct iovec *v, size_t n, uint64_t from,
+                      uint64_t left, unsigned char **ret) {
+    uint64_t size = left < PIECE ? left : PIECE;
     *ret = room(s, size);
     size_t at = 0;
     for (size_t i = 0; i < n && at < size; i++) {
@@ -106,16 +110,16 @@ static int64_t write_pieces(const struct call_scene *s, const struct iovec *v, s
                             int64_t at) {
     OPEN_FILE_CLOSE struct open_file f = {.fd = -1};
     unsigned char *bytes;
-    uint64_t all = 0;
+    uint64_t all = 0, asked = asked_for(v, n);
     ssize_t size, done;
     if (!find(s, s->c->args[0], &f) || f.directory)
         return CALL_GOES_ON;
     do {
-        size = gather(s, v, n, all, &bytes);
+        size = gather(s, v, n, all, asked - all, &bytes);
         done = size < 0 ? size
                         : write_piece(s, &f, bytes, (size_t)size, at < 0 ? at : at + (int64_t)all);
         all += done > 0 ? (uint64_t)done : 0;
-    } while (done == PIECE);
+    } while (done == PIECE && all < asked);
     return all || done >= 0 ? (int64_t)all : done;
 }
 
