@@ -1,7 +1,7 @@
 /* spawn_recorded DIR ROUNDS SIZE...: what recording by system calls costs a save. Two processes save so many bytes in turn,
  * as spawn_disk does: a new file, fsync, close, rename, fsync of the directory; one is recorded, the other is not.
  * The two saves of a round are neighbours in time, each first in every second round, so what else the machine does
- * meets both; before each somebody computes for 5 ms, as in a step. Of large ones there are fewer rounds.
+ * meets both; between them lie 5 ms, in which a job would compute. Of large ones there are fewer rounds.
  *
  * Prints "save BYTES PLAIN_MS RECORDED_MS MORE_PERCENT MORE_US", medians over the rounds (the last two of what each
  * round says), and "call PLAIN_US WATCHED_US PASSED_US": a call that is not watched, one of which a watcher says at once that
@@ -27,7 +27,8 @@
 
 enum { MIB = 1 << 20, ROUNDS_MAX = 1000, CALLS = 100, PLAIN = 0, RECORDED = 1, WATCHED = 2 };
 enum { LARGEST = 64 * MIB, BYTES_MAX = 600 * MIB }; /* of all rounds: the record holds them */
-static const double step_s = 0.005; /* between saves a job computes */
+static const struct timespec step = {.tv_nsec =
+                                         5000000}; /* between saves a job computes, elsewhere */
 
 /* Of all processes. The semaphores are futexes, which nobody records. */
 static struct shared {
@@ -108,9 +109,8 @@ static pid_t start(const char *folder, int who, int ends[2], const struct call_w
 /* ---- who asks for it ---- */
 
 static double turn(int who, size_t bytes) {
-    double ends = now_s() + (bytes ? step_s : 0);
-    while (now_s() < ends)
-        ;
+    if (bytes)
+        nanosleep(&step, NULL);
     shared->bytes = bytes;
     sem_post(&shared->turn[who]);
     while (sem_wait(&shared->done) != 0)
