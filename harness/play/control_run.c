@@ -67,15 +67,17 @@ static void tell_broken(struct outcome_of_run *run, const struct plan *p, const 
     const struct worker *w = first_failed(run);
     /* The job is broken, or there is nothing by which it could be judged. */
     bool blind = f && f->class == CLASS_HARNESS && ended_well(&run->history);
+    const struct record *scarce = history_newest(&run->history, SOURCE_HARNESS, "scarce");
     char end[200] = "";
     if (w)
         put_end(end, sizeof(end), w);
-    err_say(err, -EINVAL, "%s, so no fault was tried: %s; see %s",
+    err_say(err, -EINVAL, "%s, so no fault was tried: %s%s%s; see %s",
             blind ? "the control run ended well and cannot be judged"
                   : "the job failed in the control run",
             w   ? end
             : f ? f->seen
                 : "",
+            scarce ? "; this host may be to blame: " : "", scarce ? record_text(scarce, "why") : "",
             run->dir.path);
     run->verdict.exit_code = EXIT_BROKEN;
     outcome_report(run, p, dir, printed_by(o), NULL);

@@ -36,6 +36,15 @@ little_memory() { # a job in 100 MB
         { [ $rc = 1 ] && grep -q 'ulimit -v' "$TMPDIR/said"; } || fail "ranktrain in 100 MB: exit $rc: $(cat "$TMPDIR/said")"
     fi
 }
+# What fails in the control run under a limit of the host need not be the job's fault.
+host_to_blame() {
+    printf 'cluster: {nodes: 1}\njob: {run: ["false"]}\n' >"$TMPDIR/fails.yaml"
+    (ulimit -v 4000000 && exec "$bin/rankquake" run "$TMPDIR/fails.yaml" --out "$TMPDIR/fails") >"$TMPDIR/said" 2>&1
+    rc=$?
+    [ $rc = 4 ] && return
+    { [ $rc = 3 ] && grep -q 'so no fault was tried: .*; this host may be to blame: a process may have 4000000 kB' "$TMPDIR/said"; } ||
+        fail "a control run that fails under ulimit -v: exit $rc: $(cat "$TMPDIR/said")"
+}
 # Under the address sanitizer a program has terabytes of addresses from its first instruction on, and cannot be given fewer.
 addresses=()
 if [ "${BUILD-}" = asan ]; then
@@ -43,6 +52,7 @@ if [ "${BUILD-}" = asan ]; then
 else
     addresses=('-v 200000')
     little_memory
+    host_to_blame
 fi
 
 # ---- a cluster under limits, as an ordinary user: root may have as many processes as it likes ----

@@ -98,7 +98,7 @@ said 'scratch of a node' '(x|✗) lost_work +round 2 resumed from step 0, and st
 cat >"$dir/again.sbatch" <<'END'
 #!/bin/bash
 #SBATCH --nodes=2
-case $1:${SLURM_RESTART_COUNT:-0} in */control:0 | *:1) exec srun rankrun ranktrain --steps=40 --compute-ms=20 ;; esac
+case $1:${SLURM_RESTART_COUNT:-0} in */control:0 | *:1) exec srun rankrun --max-restarts 1 ranktrain --steps=40 --compute-ms=20 ;; esac
 srun rankrun --max-restarts 1 ranktrain --steps=40 --checkpoint-every=10 --checkpoint-dir=/proc/none || scontrol requeue "$SLURM_JOB_ID"
 sleep infinity
 END
