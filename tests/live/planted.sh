@@ -64,10 +64,13 @@ grep -q 'the store at n0:[0-9]* has not answered for' "$dir"/store/*/logs/n[12]/
 # ---- a host without Slurm, and one whose controller does not answer ----
 
 mkdir "$dir/fake"
-says 0 'slurm +no host has Slurm.s scontrol' 'no Slurm' env PATH="$dir/fake" "$rq" preflight --probe slurm
+says 0 'slurm +no host has Slurm.s scontrol' 'no Slurm' env PATH="$dir/fake" SLURM_CONF="$dir/fake/slurm.conf" "$rq" preflight --probe slurm
+[ -e /etc/slurm/slurm.conf ] || says 0 'slurm +no host has Slurm.s scontrol and a slurm.conf' 'no configuration' "$rq" preflight --probe slurm
 printf '#!/bin/sh\necho "slurm_load_ctl_conf error: Unable to contact slurm controller (connect failure)"\nexit 1\n' >"$dir/fake/scontrol"
 chmod +x "$dir/fake/scontrol"
-says 1 'slurm .*scontrol show config: slurm_load_ctl_conf error: Unable to contact' 'no controller' env PATH="$dir/fake:/usr/bin:/bin" "$rq" preflight --probe slurm
+says 1 'slurm .*scontrol show config: slurm_load_ctl_conf error: Unable to contact' 'no controller' env PATH="$dir/fake:/usr/bin:/bin" SLURM_CONF="$dir/fake/slurm.conf" "$rq" preflight --probe slurm
+printf '#!/bin/sh\nexec sleep 100\n' >"$dir/fake/scontrol"
+says 1 'slurm .*scontrol show config: no answer within 10 s' 'a controller that hangs' env PATH="$dir/fake:/usr/bin:/bin" SLURM_CONF="$dir/fake/slurm.conf" "$rq" preflight --probe slurm
 says 64 '--grace' 'a grace that is no number' "$rq" preflight --probe slurm --grace long
 
 # ---- a Slurm whose settings betray a job ----

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -37,10 +38,24 @@ static int say(const char *const *argv, struct buf *ret) {
     return status == 0 ? 0 : -EIO;
 }
 
+/* Clients alone may be installed. Without a configuration they look for one in the network, for long. */
+static bool is_configured(void) {
+    static const char *const places[] = {"/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf",
+                                         "/usr/local/etc/slurm.conf", "/run/slurm/conf/slurm.conf"};
+    if (getenv("SLURM_CONF") || getenv("SLURM_CONF_SERVER"))
+        return true;
+    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
+        if (access(places[i], R_OK) == 0)
+            return true;
+    return false;
+}
+
 static void look(const struct json *given, struct json_writer *w) {
     BUF_FINI struct buf config = {0}, partitions = {0};
     (void)given;
-    int r = say((const char *const[]){"scontrol", "show", "config", NULL}, &config);
+    int r = is_configured()
+                ? say((const char *const[]){"scontrol", "show", "config", NULL}, &config)
+                : 1;
     json_put_bool(w, "slurm", r != 1);
     if (r == 1)
         return;
@@ -59,9 +74,12 @@ static void tell(void *arg, const char *sentence) {
 
 /* The first line of what it said: what follows is that it gives up. */
 static void tell_failed(struct probing *p, size_t i, const char *said) {
-    int n = (int)strcspn(said, "\n");
-    probe_fail(p, "%s: scontrol show config: %.*s", p->v[i].host, n,
-               n ? said : "it gives no answer");
+    if (*said)
+        probe_fail(p, "%s: scontrol show config: %.*s", p->v[i].host, (int)strcspn(said, "\n"),
+                   said);
+    else
+        probe_fail(p, "%s: scontrol show config: no answer within 10 s; is slurmctld up?",
+                   p->v[i].host);
 }
 
 /* Several hosts of one cluster hear the same of its controller: it is told once. */
@@ -90,7 +108,7 @@ static void ask(struct probing *p) {
     if (first)
         judge(p, first);
     else
-        probe_skip(p, "no host has Slurm's scontrol");
+        probe_skip(p, "no host has Slurm's scontrol and a slurm.conf");
 }
 
 const struct probe probe_slurm = {
