@@ -547,10 +547,13 @@ static void on_fault(struct helper *h, struct message *m) {
     struct err err;
     int64_t token = json_get_i64(m->json, "token", 0);
     int r = take_target(m, &err);
+    bool undoes = json_get_bool(m->json, "recover", false);
+    if (undoes && r == -ESRCH) /* with it went what was done to it; the fault knows */
+        r = 0;
     BUF_FINI struct buf before = {0};
     put_seen(h, &before, "before", m->json);
-    host_record_note(&h->record, json_get_bool(m->json, "recover", false) ? "undo" : "fault",
-                     json_get_string(m->json, "fault", ""), NULL);
+    host_record_note(&h->record, undoes ? "undo" : "fault", json_get_string(m->json, "fault", ""),
+                     NULL);
     r = r ? r : node_faults_do(&h->faults, m, h->program.pidfd, &err);
     answer(h, "injected");
     json_put_i64(&h->w, "token", token);
