@@ -111,9 +111,24 @@ ssh-keygen -q -t ed25519 -N '' -f "$TMPDIR/wrong"
 sed "s#IdentityFile .*#IdentityFile $TMPDIR/wrong#" "$bed/ssh_config" >"$TMPDIR/wrong_config"
 says 4 'worker@n0: cannot be reached: exit code 255' by_ssh "$TMPDIR/calm.yaml" --out "$TMPDIR/runs" --ssh "ssh -F $TMPDIR/wrong_config"
 
-# A host that is lost in mid-run ends the run with its name, and leaves nothing on the other one.
+# A harness that is killed in mid-run leaves nothing on any host: a helper holds the lock of its host as long as it lives.
 scenario lost ''
 sed -i 's/--steps=40/--steps=100000/' "$TMPDIR/lost.yaml"
+killed=''
+exec 5< <(by_ssh "$TMPDIR/lost.yaml" --out "$TMPDIR/killed" 2>&1 </dev/null)
+while read -r -t 180 -u 5 line; do
+    echo "$line" >>"$TMPDIR/killed.said"
+    [[ -z $killed && $line == *'round 1: '* ]] || continue
+    killed=$(pgrep -f "^$bin/rankquake run .* --out $TMPDIR/killed\$")
+    kill -KILL "$killed"
+done
+[ -n "$killed" ] || fail "a harness that is killed: $(tail -n 20 "$TMPDIR/killed.said")"
+for host in n0 n1; do
+    tests/clusters/ssh in "$bed" $host flock -w 60 /var/tmp/rankquake-1000/$host.lock true || fail "a helper on $host outlives its harness"
+    left_on $host
+done
+
+# A host that is lost in mid-run ends the run with its name, and leaves nothing on the other one.
 killed='' rc=none
 exec 5< <(by_ssh "$TMPDIR/lost.yaml" --out "$TMPDIR/lost" 2>&1 </dev/null; echo "rc $?")
 while read -r -t 180 -u 5 line; do
