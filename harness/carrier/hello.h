@@ -14,7 +14,8 @@ enum { HELLO_VERSION = 1 };
     X(PIDFDS, "pidfds")           /* it strikes whom it means, never a number's next owner */      \
     X(ROOT, "root")               /* it has all rights there */                                    \
     X(SILENT_SOCKETS, "silent-sockets") /* a TCP connection can be made deaf (IP_MINTTL) */        \
-    X(TRACE, "trace")                   /* a process can be made to do something (ptrace) */
+    X(TRACE, "trace")                   /* a process can be made to do something (ptrace) */       \
+    X(OWNED_TABLES, "owned-tables")     /* packets can be filtered by what goes away with us */
 
 enum hello_ability {
 #define X(id, word) HELLO_CAN_##id,

@@ -17,4 +17,6 @@ struct host_record {
 int host_record_open(struct host_record *ret, const char *run, struct err *err);
 /* Adds a line {t, run, act, ..}: what is about to be done, before it is. about, error: NULL is none. */
 void host_record_note(struct host_record *r, const char *act, const char *about, const char *error);
+/* The last of the log of this host and user, whole lines; nothing where there is none. */
+void host_record_read(struct buf *ret);
 void host_record_close(struct host_record *r); /* the lock is free, the log stays */

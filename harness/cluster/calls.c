@@ -41,7 +41,7 @@ void calls_put(const struct node *n, struct json_writer *w) {
     struct call_watch watch = {0};
     if (!n->plan->is_store)
         of_timeline(n->cluster->plan, &watch);
-    if (n->cluster->cut && cut_is_planned(n->cluster))
+    if ((n->cluster->cut || n->link) && cut_is_planned(n->cluster))
         watch.kinds |= CALL_CONNECT;
     json_put_i64(w, "watch", watch.kinds);
     json_array(w, "calls");

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "harness/cluster/parts.h"
-#include "harness/cluster/sockets.h"
+#include "harness/host/sockets.h"
 
 #include <sys/socket.h>
 

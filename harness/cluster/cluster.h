@@ -36,6 +36,7 @@ struct wire_counters { /* of one node's port; in: towards the node */
                                 MASTER_PORT told by wire_bootstrap_port; retransmissions included */
     bool at_sockets; /* counted by the kernel at the nodes' own sockets: only what was dropped at
                         those that are cut, and what came to them all the same */
+    bool in_unknown; /* who would count what is dropped on its way in has gone with the node */
     uint64_t lost;   /* by the wire itself, because it was too slow: a sick harness */
     uint64_t cut_to[CLUSTER_NODES_MAX]; /* frames from this node, dropped by a partition; by the
                                            receiver's place in cluster_nodes */

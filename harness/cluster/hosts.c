@@ -6,6 +6,7 @@
 #include "base/sys/file.h"
 #include "base/sys/unix_address.h"
 #include "harness/carrier/host_process.h"
+#include "harness/cluster/far_cut.h"
 #include "harness/cluster/host_link.h"
 
 #include <errno.h>
@@ -21,10 +22,8 @@ static int enter(struct cluster *c, struct err *err) {
     return 0;
 }
 
-static void on_count(void *arg, int64_t now_ns);
-
 static int begin(struct cluster *c, struct err *err) {
-    c->on_count = loop_timer(c->loop, on_count, c);
+    c->far_cut = far_cut_new(c);
     return 0;
 }
 
@@ -128,32 +127,30 @@ static void look(struct cluster *c, struct texts *left) {
 }
 
 static void free_all(struct cluster *c) {
-    c->on_count = loop_source_free(c->on_count);
+    c->far_cut = far_cut_free(c->far_cut);
     host_process_forget_all();
 }
 
-static void on_count(void *arg, int64_t now_ns) {
-    struct cluster *c = arg;
-    for (; c->counts_asked; c->counts_asked--)
-        if (c->cb.counted)
-            c->cb.counted(c->arg);
+static void count(struct cluster *c) {
+    far_cut_count(c->far_cut);
 }
 
-/* There is no wire between hosts. */
-static void count(struct cluster *c) {
-    c->counts_asked++;
-    loop_timer_at(c->on_count, 0);
+static void bootstrap(struct cluster *c, uint16_t port) {
+    far_cut_bootstrap(c->far_cut, port);
 }
 
 /* ---- mechanisms of faults ---- */
 
 static int silence(struct node *n, bool on, struct err *err) {
-    return err_say(err, -ENOTSUP, "%s (%s): what it sends cannot be dropped", n->plan->name,
-                   n->plan->host->name);
+    n->silent = on;
+    int r = far_cut_apply(n->cluster->far_cut, err);
+    if (r && on)
+        n->silent = false;
+    return r;
 }
 
 static int link_up(struct cluster *c, struct err *err) {
-    return err_say(err, -ENOTSUP, "hosts cannot be parted from each other");
+    return far_cut_apply(c->far_cut, err);
 }
 
 /* Their last holder has ended; its kernel tells the peers. */
@@ -174,6 +171,7 @@ const struct isolation_ops isolation_hosts = {
     .look = look,
     .free = free_all,
     .count = count,
+    .bootstrap = bootstrap,
     .silence = silence,
     .link = link_up,
     .destroy_sockets = destroy_sockets,

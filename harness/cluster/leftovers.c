@@ -8,7 +8,7 @@
 #include "base/sys/shared_memory.h"
 #include "harness/cluster/cgroups.h"
 #include "harness/cluster/metadata.h"
-#include "harness/cluster/sockets.h"
+#include "harness/host/sockets.h"
 
 #include <dirent.h>
 #include <stdarg.h>

@@ -8,6 +8,7 @@
 #include "base/sys/netlink.h"
 #include "harness/carrier/hello.h"
 #include "harness/carrier/host_process.h"
+#include "harness/cluster/far_cut.h"
 #include "harness/cluster/host_link.h"
 
 #include <errno.h>
@@ -263,6 +264,8 @@ static void on_ready(struct node *n, struct message *m) {
 void node_up(struct node *n) {
     n->state = NODE_ON;
     loop_timer_off(n->on_late);
+    if (n->cluster->far_cut)
+        far_cut_joined(n->cluster->far_cut, n);
     if (n->cluster->cb.node_up)
         n->cluster->cb.node_up(n->cluster->arg, n);
 }
@@ -370,8 +373,7 @@ static void refuse(struct node *n, const char *op) {
     node_failed(n, &err);
 }
 
-static void handle(void *arg, struct message *m) {
-    struct node *n = arg;
+void node_handle(struct node *n, struct message *m) {
     static const struct {
         const char *op;
         void (*fn)(struct node *n, struct message *m);
@@ -397,10 +399,18 @@ bool node_moment(const struct node *n, struct clock_stamp *ret) {
     return n->link && host_link_moment(n->link, ret);
 }
 
+static void handle(void *arg, struct message *m) {
+    struct node *n = arg;
+    if (!n->cluster->far_cut || !far_cut_takes(n->cluster->far_cut, n, m))
+        node_handle(n, m);
+}
+
 /* Its end is told by its pidfd; only what is no message says more than that. */
 static void on_silent(void *arg, const struct err *why) {
     struct node *n = arg;
     struct err err = *why;
+    if (n->cluster->far_cut)
+        far_cut_lost(n->cluster->far_cut, n);
     if (why->code == -EPROTO)
         node_failed(n, &err);
 }

@@ -6,11 +6,13 @@
 #include "base/sys/file.h"
 #include "base/sys/loop.h"
 #include "base/sys/netlink.h"
+#include "base/sys/owned_table.h"
 #include "base/sys/process.h"
 #include "base/sys/rights.h"
 #include "base/sys/unix_address.h"
 #include "faults/mechanism/call_watch.h"
 #include "faults/mechanism/clock_page.h"
+#include "faults/mechanism/socket_cut.h"
 #include "faults/mechanism/tree.h"
 #include "faults/need.h"
 #include "harness/carrier/file_answer.h"
@@ -24,6 +26,8 @@
 #include "harness/cluster/node_faults.h"
 #include "harness/cluster/node_output.h"
 #include "harness/cluster/seen_process.h"
+#include "harness/host/host_cut.h"
+#include "harness/host/host_left.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,6 +64,7 @@ struct helper {
     struct node_output output;     /* of the program, where the harness has no file for it */
     struct node_clients *clients;  /* where the harness has not got the listener itself */
     struct host_record record;     /* of what is done on another host */
+    struct host_cut *cut;          /* its half of partitions, there */
     int64_t dead_man_ns;           /* until setup says otherwise; 0: never */
     struct dead_man *heals, *ends; /* of the harness: what lasts here, and the node */
     struct metadata *metadata;     /* of its cloud; NULL: it is in none */
@@ -93,6 +98,21 @@ static void broken(struct helper *h, const struct err *why) {
 
 /* ---- a harness that says nothing ---- */
 
+static void put_mended(struct helper *h, const char *name) {
+    json_object(&h->w, NULL);
+    json_put_string(&h->w, "fault", "part");
+    json_put_string(&h->w, "name", name);
+    json_put_string(&h->w, "error", NULL);
+    json_end_object(&h->w);
+}
+
+static void mend_all(struct helper *h) {
+    TEXTS_FINI struct texts names = {0};
+    host_cut_mend_all(h->cut, true, &names);
+    for (size_t i = 0; i < names.n; i++)
+        put_mended(h, names.v[i]);
+}
+
 /* The harness is there and says nothing: what lasts here is undone, while there is still a node. */
 static void on_silence(void *arg, int64_t silent_ns) {
     struct helper *h = arg;
@@ -100,6 +120,7 @@ static void on_silence(void *arg, int64_t silent_ns) {
     json_put_i64(&h->w, "silent_ns", silent_ns);
     json_array(&h->w, "undone");
     node_faults_undo(&h->faults, h->program.pidfd, &h->w);
+    mend_all(h);
     json_end_array(&h->w);
     if (h->clock >= 0)
         clock_page_set(h->clock, NULL, NULL);
@@ -196,7 +217,12 @@ static int take_host(struct helper *h, const struct json *setup, struct err *err
         return 0;
     if (!*run)
         return err_say(err, -EINVAL, "setup does not say which run it is");
-    return host_record_open(&h->record, run, err);
+    int r = host_record_open(&h->record, run, err);
+    if (r)
+        return r;
+    host_left_mark(run);
+    host_record_note(&h->record, "begin", host_left_name(), NULL);
+    return 0;
 }
 
 static void on_setup(struct helper *h, struct message *m) {
@@ -461,10 +487,12 @@ static void on_run(struct helper *h, struct message *m) {
         h->settling = false;
         loop_timer_off(h->on_settle);
         put_process(answer(h, "started"), h->program.pid);
-        if (!carrier_has_lane(h->carrier))
+        if (!carrier_has_lane(h->carrier)) {
             answer_send(h, NULL, 0);
-        else
+            host_cut_watch(h->cut, file_keep(&h->watched));
+        } else {
             answer_send(h, (int[]){h->program.pidfd, h->watched}, h->watched >= 0 ? 2 : 1);
+        }
         file_close(&h->watched);
         return;
     }
@@ -575,6 +603,42 @@ static void on_look(struct helper *h, struct message *m) {
     answer_send(h, NULL, 0);
 }
 
+/* ---- partitions of other hosts ---- */
+
+static void note_part(struct helper *h, const struct json *part) {
+    BUF_FINI struct buf about = {0};
+    buf_printf(&about, "%s by %s:", json_get_string(part, "name", ""),
+               json_get_string(part, "way", "sockets"));
+    json_each(it, json_get(part, "peers"))
+        buf_printf(&about, " %s", json_get_string(it, "name", ""));
+    host_record_note(&h->record, "part", buf_str(&about), NULL);
+}
+
+/* What went wrong is said in the answer that has been begun, which else says what came of it. */
+static void on_part(struct helper *h, struct message *m) {
+    struct err err;
+    note_part(h, m->json);
+    json_put_i64(answer(h, "parted"), "token", json_get_i64(m->json, "token", 0));
+    int r = host_cut_part(h->cut, m->json, &h->w, &err);
+    json_put_string(&h->w, "error", r ? err.msg : NULL);
+    answer_send(h, NULL, 0);
+}
+
+static void on_mend(struct helper *h, struct message *m) {
+    const char *name = json_get_string(m->json, "name", "");
+    host_record_note(&h->record, "mend", name, NULL);
+    json_put_i64(answer(h, "mended"), "token", json_get_i64(m->json, "token", 0));
+    host_cut_mend(h->cut, name, &h->w);
+    json_put_string(&h->w, "error", NULL);
+    answer_send(h, NULL, 0);
+}
+
+static void on_count(struct helper *h, struct message *m) {
+    json_put_i64(answer(h, "counted"), "token", json_get_i64(m->json, "token", 0));
+    host_cut_count(h->cut, &h->w);
+    answer_send(h, NULL, 0);
+}
+
 static void on_notice(struct helper *h, struct message *m) {
     if (h->metadata)
         metadata_tell(h->metadata, json_get_string(m->json, "cloud", ""),
@@ -592,14 +656,35 @@ static void on_sockets(struct helper *h, struct message *m) {
 
 /* ---- what is about no program ---- */
 
+static int can_trace(struct err *err) {
+    return fault_needs_check(FAULT_NEEDS_TRACE, err);
+}
+
+/* Why not is said as well. */
+static void try_out(struct helper *h, struct hello *hello, enum hello_ability what,
+                    int (*check)(struct err *err)) {
+    struct err err;
+    bool can = check(&err) == 0;
+    hello->can = (hello->can & ~(1u << what)) | (unsigned)can << what;
+    if (!can)
+        json_put_string(&h->w, hello_abilities[what], err.msg);
+}
+
+/* What the harness has tried itself on its own host is tried on others alone. */
 static void say_hello(struct helper *h) {
     struct hello hello;
+    bool elsewhere = !carrier_has_lane(h->carrier);
     hello_here(&hello);
-    bool here = carrier_has_lane(h->carrier);
-    hello.can |= (unsigned)here << HELLO_CAN_DESCRIPTORS;
-    if (!here && fault_needs_check(FAULT_NEEDS_TRACE, NULL) == 0)
-        hello.can |= 1u << HELLO_CAN_TRACE;
-    hello_put(answer(h, "hello"), &hello);
+    hello.can |= (unsigned)!elsewhere << HELLO_CAN_DESCRIPTORS;
+    answer(h, "hello");
+    json_object(&h->w, "cannot");
+    if (elsewhere) {
+        try_out(h, &hello, HELLO_CAN_SILENT_SOCKETS, socket_cut_check);
+        try_out(h, &hello, HELLO_CAN_OWNED_TABLES, owned_table_check);
+        try_out(h, &hello, HELLO_CAN_TRACE, can_trace);
+    }
+    json_end_object(&h->w);
+    hello_put(&h->w, &hello);
     answer_send(h, NULL, 0);
 }
 
@@ -636,6 +721,11 @@ static void on_inventory(struct helper *h, struct message *m) {
     answer_send(h, NULL, 0);
 }
 
+static void on_left(struct helper *h, struct message *m) {
+    host_left_answer(m->json, answer(h, "left"));
+    answer_send(h, NULL, 0);
+}
+
 static void on_arm(struct helper *h, struct message *m) {
     if (h->clients)
         node_clients_arm(h->clients, m->json);
@@ -664,12 +754,16 @@ static const struct order {
               {"clock", on_clock, AT_ANY_TIME},
               {"file", on_file, AT_ANY_TIME},
               {"inventory", on_inventory, AT_ANY_TIME},
+              {"left", on_left, AT_ANY_TIME},
               {"setup", on_setup, BEFORE_SETUP},
               {"net", on_net, AFTER_SETUP},
               {"run", on_run, AFTER_SETUP},
               {"fault", on_fault, AFTER_SETUP},
               {"look", on_look, AFTER_SETUP},
               {"signal", on_signal, AFTER_SETUP},
+              {"part", on_part, AFTER_SETUP},
+              {"mend", on_mend, AFTER_SETUP},
+              {"count", on_count, AFTER_SETUP},
               {"arm", on_arm, AFTER_SETUP},
               {"release", on_release, AFTER_SETUP},
               {"notice", on_notice, AFTER_SETUP},
@@ -714,9 +808,12 @@ static void on_told_to_end(void *arg, int signo) {
 
 /* The last that is heard of a node. */
 static void say_bye(struct helper *h) {
-    TEXTS_FINI struct texts left = {0};
+    TEXTS_FINI struct texts left = {0}, mended = {0};
+    host_cut_mend_all(h->cut, false,
+                      &mended); /* as long as there is somebody to hear their peers */
     if (h->habitat && h->habitat->end)
         h->habitat->end(&left);
+    host_cut_mend_all(h->cut, true, &mended);
     if (h->clients)
         node_clients_drain(h->clients);
     answer(h, "bye");
@@ -724,6 +821,8 @@ static void say_bye(struct helper *h) {
     json_array(&h->w, "healed");
     if (!carrier_has_lane(h->carrier)) /* here the harness undoes what lasts, or its death does */
         node_faults_undo(&h->faults, -1, &h->w);
+    for (size_t i = 0; i < mended.n; i++)
+        put_mended(h, mended.v[i]);
     json_end_array(&h->w);
     host_record_note(&h->record, "bye", left.n ? "something is left" : NULL, NULL);
     answer_send(h, NULL, 0);
@@ -741,6 +840,7 @@ int node_helper_run(const struct carrier_ends *ends, int64_t dead_man_ns, struct
     if (!h.loop)
         return err->code;
     h.carrier = carrier_new(h.loop, ends, &(struct carrier_listener){handle, on_end, &h, on_taken});
+    h.cut = host_cut_new(h.loop);
     h.heals = dead_man_new(h.loop, ends->in, dead_man_ns, on_silence, &h);
     loop_signal(h.loop, SIGCHLD, on_child, &h);
     if (!carrier_has_lane(h.carrier)) { /* whoever stops it there wants it to end well */
@@ -754,6 +854,7 @@ int node_helper_run(const struct carrier_ends *ends, int64_t dead_man_ns, struct
     say_bye(&h);
     node_output_end(&h.output);
     node_clients_free(h.clients);
+    host_cut_free(h.cut);
     host_record_close(&h.record);
     process_close(&h.program);
     node_faults_fini(&h.faults);

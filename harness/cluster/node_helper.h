@@ -7,9 +7,10 @@
  * Messages (carrier.h), in the order of a node's life; paths are the host's. Each of the helper's
  * says when, `t`, by its own CLOCK_MONOTONIC. What neither end knows is refused, and so is whatever
  * comes before hello.
- *   both     hello {version, ..}: hello.h. Another version is refused before anything is done
+ *   both     hello {version, ..}: hello.h; a helper elsewhere says `cannot` too, {word: why}. Another version is refused before anything is done
  *   harness  file {token, do, path, at, max}    helper  file {token, ..}: file_answer.h
  *   harness  inventory {}             helper  inventory {..}: host_facts.h
+ *   harness  left {do, run}           helper  left {at_work, left}: host_left.h
  *   harness  clock {t1}               helper  clock {t1, t2, t3}: heard and answered; clock_bound.h
  *   harness  setup {name, isolation, privileged, watch, calls, hosts, keep:[path..], dirs:[path..],
  *                   root: {dir, show:[path..], programs, libraries:[name=path..], name_servers,
@@ -53,14 +54,31 @@
  *   injected {before, seen}: what the kernel showed of it before and after, and of who waits:
  *            seen_process.h
  *   harness  look {pid, start}        helper  look {seen}: the same, asked again
- *   harness  signal {token, pid, start, signo}    helper  signalled {token, error|null} */
+ *   harness  signal {token, pid, start, signo}    helper  signalled {token, error|null}
+ *   run      with `watch` the helper itself watches the program's calls, for cuts to come
+ *
+ * and a host does its half of a partition (host_cut.h):
+ *   harness  part {token, name, way: "sockets"|"table", planes:[word..], ports:{store, store_peer,
+ *                  bootstrap:[n..]}, listeners, keep:[{address, theirs, ours}..],
+ *                  peers:[{name, addresses:[text..], deaf, mute}..]}
+ *   helper   parted {token, error|null, way, caught, missed:[text..]}
+ *            peers: addresses are numbers, or "*", everybody; deaf, mute (both unless said otherwise):
+ *            nothing is heard from it, nothing is said to it. At a socket only new connections can
+ *            be mute, and what is said on those that there are is for the peer's own helper
+ *            planes: of ports, as in plane_names; all, if none are named. keep: what goes on, ports
+ *            0: any; how ssh reaches the helper always does. listeners: those of the job are deaf
+ *            too, to everybody; only of "*". One of the same name takes the place of what was
+ *            in force, and goes on counting
+ *   harness  mend {token, name}       helper  mended {token, error|null, late, peers}
+ *   harness  count {token}            helper  counted {token, cuts:[{name, way, late, peers:[{name,
+ *                                                                     dropped, passed, connections}]}]} */
 #pragma once
 
 #include "base/json.h"
 #include "base/sys/process.h"
 #include "base/texts.h"
 #include "harness/carrier/carrier.h"
-#include "harness/cluster/sockets.h"
+#include "harness/host/sockets.h"
 
 /* Serves the carrier until its other end has gone, and takes its ends. dead_man_ns: for how long
  * nothing may be heard before `setup` says so. Without a lane it is on another host, or as if it were:

@@ -8,9 +8,9 @@
 #include "base/sys/mount.h"
 #include "base/sys/process.h"
 #include "base/sys/rights.h"
-#include "faults/mechanism/socket_cut.h"
 #include "harness/cluster/parts.h"
 #include "harness/cluster/shm_watch.h"
+#include "harness/host/host_cut.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -125,26 +125,6 @@ static void noticed(void) {
     shm_watch_read(self.shm);
 }
 
-/* Connections that the harness has cut (cut.h) hear again. */
-static void mend_socket(void *arg, pid_t pid, int fd, uint64_t inode) {
-    FILE_CLOSE int copy = socket_take(*(const int *)arg, fd);
-    if (copy >= 0)
-        socket_mend(copy);
-}
-
-static void heal(void) {
-    pid_t *pids;
-    size_t n = process_list_descendants(getpid(), &pids);
-    for (size_t i = 0; i < n; i++) {
-        struct process p;
-        if (process_open(pids[i], &p, NULL) != 0)
-            continue;
-        sockets_held(pids[i], mend_socket, &p.pidfd);
-        process_close(&p);
-    }
-    free(pids);
-}
-
 /* ---- its program ---- */
 
 /* Its processes are among all others of the host's: one kill(-1) would end the user's session, as
@@ -182,6 +162,6 @@ const struct habitat habitat_processes = {
     .starting = starting,
     .put_sockets = put_sockets,
     .put_leftovers = put_leftovers,
-    .heal = heal,
+    .heal = host_cut_mend_descendants,
     .end = end,
 };

@@ -20,6 +20,7 @@ enum node_state {
 
 struct host_link; /* a node's way to its host: host_link.h */
 struct cut;       /* of nodes that are processes: cut.c */
+struct far_cut;   /* of nodes on other hosts: far_cut.h */
 
 /* How nodes are made and kept apart: one const struct each, in namespaces.c and processes.c. What
  * may be NULL has nothing to do there. */
@@ -129,9 +130,8 @@ struct cluster {
     struct wire_link wire;
     struct disk_link disks;
     struct cut *cut;
-    int counts_asked; /* of nodes on hosts, not answered yet */
-    struct loop_source *on_count;
-    uint32_t armed_kinds; /* on other hosts */
+    struct far_cut *far_cut; /* NULL: no node is on another host */
+    uint32_t armed_kinds;    /* on other hosts */
     uint64_t armed_step;
     struct wire_rules sorting; /* into planes, as the wire does it */
     struct list partitions;    /* that are in force */
@@ -179,10 +179,11 @@ struct node *node_new(struct cluster *c, const struct plan_node *plan, int port)
 struct node *node_free(struct node *n);
 void node_kill(struct node *n);
 void node_failed(struct node *n, struct err *err);
-int node_say_net(struct node *n, struct err *err);  /* eth0 is there */
-void node_beat(struct node *n);                     /* says that we are there */
-void node_up(struct node *n);                       /* it is on: told to whom it concerns */
-void node_wired(struct node *n, const char *error); /* the wire's answer to wire_link_add_port */
+int node_say_net(struct node *n, struct err *err);   /* eth0 is there */
+void node_beat(struct node *n);                      /* says that we are there */
+void node_handle(struct node *n, struct message *m); /* what its helper says */
+void node_up(struct node *n);                        /* it is on: told to whom it concerns */
+void node_wired(struct node *n, const char *error);  /* the wire's answer to wire_link_add_port */
 
 /* Makes the page of its wall clock for a new life, where the plan moves clocks: clock.c. */
 int node_clock_make(struct node *n, struct err *err);

@@ -8,6 +8,7 @@
 #include "base/sys/process.h"
 #include "harness/carrier/hello.h"
 #include "harness/cluster/node_helper.h"
+#include "harness/host/host_cut.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -89,6 +90,8 @@ static int keep(pid_t helper) {
     dup2(STDERR_FILENO, STDOUT_FILENO);
     while (waitpid(helper, &status, 0) < 0 && errno == EINTR)
         ;
+    if (!WIFEXITED(status)) /* the last words of who is ended now are answered */
+        host_cut_mend_descendants();
     int left = process_end_descendants(END_WAIT_NS);
     return WIFEXITED(status) && left == 0 ? WEXITSTATUS(status) : EXIT_BROKEN;
 }

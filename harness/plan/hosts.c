@@ -15,15 +15,16 @@
  * and what lies in the shared directory. */
 static const uint64_t evidence_there =
     EVIDENCE(agent_back) | EVIDENCE(agent_left) | EVIDENCE(agent_start) | EVIDENCE(file_changed) |
-    EVIDENCE(lease_gone) | EVIDENCE(revision_gone) | EVIDENCE(signal_taken) |
-    EVIDENCE(store_alarm) | EVIDENCE(store_restarted) | EVIDENCE(target_exit) |
-    EVIDENCE(target_stopped);
+    EVIDENCE(frames_dropped) | EVIDENCE(lease_gone) | EVIDENCE(links_cut) |
+    EVIDENCE(revision_gone) | EVIDENCE(signal_taken) | EVIDENCE(store_alarm) |
+    EVIDENCE(store_restarted) | EVIDENCE(target_exit) | EVIDENCE(target_stopped);
 
 /* What of a need a helper can have by itself. */
 static const struct {
     unsigned need;
     enum hello_ability ability;
-} abilities[] = {{FAULT_NEEDS_TRACE, HELLO_CAN_TRACE}};
+} abilities[] = {{FAULT_NEEDS_TRACE, HELLO_CAN_TRACE},
+                 {FAULT_NEEDS_SILENCE, HELLO_CAN_SILENT_SOCKETS}};
 
 /* ---- what can be done there ---- */
 
@@ -39,14 +40,14 @@ static const char *only_here(const struct planned_entry *a) {
 
 /* Which host lacks what is needed; NULL: all have it. */
 static const struct examined_host *lacking(const struct plan *p, unsigned needs) {
-    unsigned can = ~0u;
+    unsigned can = 0;
     for (size_t i = 0; i < sizeof(abilities) / sizeof(*abilities); i++)
         if (needs & abilities[i].need) {
             needs &= ~abilities[i].need;
-            can = 1u << abilities[i].ability;
+            can |= 1u << abilities[i].ability;
         }
     for (size_t i = 0; i < p->hosts_n; i++)
-        if (needs || (can != ~0u && !(p->hosts[i].hello.can & can)))
+        if (needs || can & ~p->hosts[i].hello.can)
             return &p->hosts[i];
     return NULL;
 }

@@ -182,12 +182,27 @@ static void say(struct inquired_host *a, const char *op, int64_t number) {
     carrier_send(a->carrier, &text, NULL, 0, NULL); /* its end follows, and is told */
 }
 
+static void say_errand(struct inquired_host *a) {
+    BUF_FINI struct buf text = {0};
+    struct json_writer w = {.out = &text};
+    json_object(&w, NULL);
+    json_put_string(&w, "op", "left");
+    json_put_string(&w, "do", a->host->errand);
+    if (a->host->run)
+        json_put_string(&w, "run", a->host->run);
+    json_end_object(&w);
+    carrier_send(a->carrier, &text, NULL, 0, NULL);
+}
+
 static void ask_next(struct inquired_host *a) {
     if (a->host->clock.samples + a->host->clock.steps < a->of->samples) {
         say(a, "clock", clock_monotonic_ns());
         return;
     }
-    say(a, "inventory", HELLO_VERSION);
+    if (a->host->errand)
+        say_errand(a);
+    else
+        say(a, "inventory", HELLO_VERSION);
 }
 
 static void on_hello(struct inquired_host *a, const struct json *m) {
@@ -246,7 +261,8 @@ static void on_message(void *arg, struct message *m) {
         void (*fn)(struct inquired_host *a, const struct json *m);
     } answers[] = {{"hello", REACHING, on_hello},
                    {"clock", ASKING, on_clock},
-                   {"inventory", ASKING, on_inventory}};
+                   {"inventory", ASKING, on_inventory},
+                   {"left", ASKING, on_inventory}};
     struct inquired_host *a = arg;
     const char *op = json_get_string(m->json, "op", "");
     if (str_eq(op, "broken"))

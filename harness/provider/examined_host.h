@@ -20,7 +20,11 @@ struct examined_host {
     struct clock_bound clock;
     char address[46]; /* at which others reach it, as it sees it itself; "" when it has none */
     uint64_t network; /* its network namespace: with boot_id the same for who shares addresses */
-    struct buf facts; /* JSON, an object: host_facts.h; ended by examined_hosts_fini */
+    /* NULL: its facts are asked for. Else what is done about helpers there: look, clean or halt, and for
+     * the last of which run, NULL: of any (host_left.h). */
+    const char *errand, *run;
+    struct buf facts; /* JSON, an object: host_facts.h, or what came of the errand; ended by
+                         examined_hosts_fini */
 };
 
 /* v: n hosts with a name. samples: of the clock of each. helper: our rankquake-node, to be copied;

@@ -58,7 +58,8 @@ static void put_passed(struct engine *e, struct json_writer *w, const struct wir
 static void record_drops(struct engine *e, struct node *n, const struct wire_counters *c) {
     struct json_writer *w = engine_record(e, SOURCE_KERNEL, "socket-drops");
     json_put_string(w, "node", node_plan(n)->name);
-    json_put_i64(w, "dropped_in", (int64_t)c->dropped_in);
+    if (!c->in_unknown)
+        json_put_i64(w, "dropped_in", (int64_t)c->dropped_in);
     json_put_i64(w, "dropped_out", (int64_t)c->dropped_out);
     put_frames(e, w, "cut_to", c->cut_to);
     put_passed(e, w, c);

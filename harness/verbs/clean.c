@@ -11,6 +11,8 @@
 #include "harness/run/presence.h"
 #include "harness/trial/trials.h"
 #include "harness/verbs.h"
+#include "harness/verbs/hosts_left.h"
+#include "harness/verbs/wanted_hosts.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -336,6 +338,9 @@ static int clean_all(const struct arguments *a) {
     struct cleaning c = {.dry = arguments_value(a, "--dry-run"),
                          .kept = arguments_value(a, "--kept")};
     struct stat st;
+    if (wanted_hosts_asked(a))
+        return a->files_n ? verb_usage_error(a->verb, "name folders, or other hosts, and not both")
+                          : hosts_left(a, c.dry ? "look" : "clean", NULL);
     for (size_t i = 0; i < a->files_n; i++)
         if (stat(a->files[i], &st) < 0 || !S_ISDIR(st.st_mode))
             return verb_usage_error(a->verb, "there is no folder %s", a->files[i]);
@@ -354,7 +359,7 @@ static int clean_all(const struct arguments *a) {
 
 const struct verb verb_clean = {
     .name = "clean",
-    .usage = "clean [DIR...] [--dry-run] [--kept]",
+    .usage = "clean [DIR...] [--dry-run] [--kept] | clean --hosts A,B,.. [--dry-run]",
     .summary = "undo what a killed harness left behind; a run that goes on is never touched",
     .example = "clean --dry-run",
     .operands = "DIR",
@@ -362,6 +367,7 @@ const struct verb verb_clean = {
         (const struct verb_option[]){
             {"--dry-run", NULL, "print what would be removed, and remove nothing"},
             {"--kept", NULL, "also remove what run --keep has kept"},
+            HOSTS_LEFT_OPTIONS,
             {0}},
     .run = clean_all,
 };

@@ -2,10 +2,14 @@
 #include "base/sys/process.h"
 #include "harness/run/presence.h"
 #include "harness/verbs.h"
+#include "harness/verbs/hosts_left.h"
+#include "harness/verbs/wanted_hosts.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static const int64_t END_WAIT_NS = 30000000000;
 
@@ -56,17 +60,30 @@ static int halt_run(const char *path) {
     return code;
 }
 
+/* A run is known on its hosts by the directory that it writes into. */
+static int halt_there(const struct arguments *a) {
+    char path[PATH_MAX];
+    if (a->files_n > 1)
+        return verb_usage_error(a->verb, "name the directory of one run, or none for any");
+    return hosts_left(a, "halt",
+                      !a->files_n                   ? NULL
+                      : realpath(a->files[0], path) ? path
+                                                    : a->files[0]);
+}
+
 static int halt(const struct arguments *a) {
+    if (wanted_hosts_asked(a))
+        return halt_there(a);
     return a->files_n == 1 ? halt_run(a->files[0])
                            : verb_usage_error(a->verb, "name the directory of one run");
 }
 
 const struct verb verb_halt = {
     .name = "halt",
-    .usage = "halt RUN",
+    .usage = "halt RUN | halt --hosts A,B,.. [RUN]",
     .summary = "end a run from another terminal: undo its faults, take its cluster down",
     .example = "halt runs/tour-1-20260105-093000",
     .operands = "RUN",
-    .options = (const struct verb_option[]){{0}},
+    .options = (const struct verb_option[]){HOSTS_LEFT_OPTIONS, {0}},
     .run = halt,
 };

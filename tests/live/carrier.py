@@ -1,77 +1,20 @@
 """The other end of a node helper, for carrier.sh: says what a harness would, and what none would, to the helper that a
 command reaches, and tells what is wrong with its answers. Usage: carrier.py RUN LIBRARY COMMAND...,
 where LIBRARY is a folder of the helper's host with rankprobe and rankquake.py."""
-import base64, json, os, select, signal, struct, subprocess, sys, time
+import base64, json, os, signal, subprocess, sys, time
 
-DEADLINE_S = 60
+import other_end
+from other_end import DEADLINE_S, check, wrong
+
 run, library, command = sys.argv[1], sys.argv[2], sys.argv[3:]
-wrong = []
 
 
-def check(true, what):
-    if not true:
-        wrong.append(what)
-
-
-class Helper:
+class Helper(other_end.Helper):
     def __init__(self, more=(), hello=True):
-        self.began = time.monotonic()
-        self.process = subprocess.Popen(command + list(more), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-        self.bytes, self.heard = b"", []
-        if hello:
-            self.hello = self.wait("hello")
-            self.up_s = time.monotonic() - self.began
-            self.say(op="hello", version=1)
-
-    def raw(self, text):
-        self.process.stdin.write(text)
-
-    def say(self, **message):
-        text = json.dumps(message).encode()
-        self.raw(struct.pack(">I", len(text)) + text)
-
-    def read(self, seconds=DEADLINE_S):
-        """The next message; None: the helper has gone, or says nothing for so long."""
-        until = time.monotonic() + seconds
-        while True:
-            if len(self.bytes) >= 4:
-                n = struct.unpack(">I", self.bytes[:4])[0]
-                if len(self.bytes) >= 4 + n:
-                    m = json.loads(self.bytes[4:4 + n])
-                    self.bytes = self.bytes[4 + n:]
-                    self.heard.append(m)
-                    return m
-            if not select.select([self.process.stdout], [], [], max(0, until - time.monotonic()))[0]:
-                return None
-            more = os.read(self.process.stdout.fileno(), 65536)
-            if not more:
-                return None
-            self.bytes += more
-
-    def wait(self, op):
-        while True:
-            m = self.read()
-            if m is None:
-                check(False, f"no {op}; heard {[h['op'] for h in self.heard]}")
-                return {}
-            if m["op"] == op:
-                return m
-
-    def setup(self, who=None, **more):
-        self.events = f"@carrier-test-{os.getpid()}-{time.monotonic_ns()}"
-        self.say(op="setup", name="n0", isolation="processes", privileged=False, dir="/tmp", addr="127.0.0.1",
-                 events=self.events, run=who or run, **more)
+        super().__init__(command + list(more), run, hello)
 
     def start(self, *argv):
-        self.say(op="run", argv=argv, cwd="/",
-                 env=["PATH=/usr/bin:/bin", "GREETING=hello", f"RANKQUAKE_EVENTS={self.events}", "PYTHONPATH=" + library])
-        return self.wait("started")
-
-    def end(self):
-        self.process.stdin.close()
-        bye = self.wait("bye")
-        check(self.process.wait(DEADLINE_S) == 0, "it did not end well")
-        return bye
+        return super().start(*argv, env=("GREETING=hello", "PYTHONPATH=" + library))
 
 
 def refusals():

@@ -6,7 +6,7 @@
 
 /* The first count was asked for before the fault was in force: what was dropped earlier is not its. */
 struct drops {
-    bool counted;
+    bool counted, in_unknown; /* the helper on its host has ended with it */
     int64_t in_before, out_before, in, out;
 };
 
@@ -26,6 +26,7 @@ static bool learn(struct run_entry *a, struct bound *b, const struct record *r) 
         return false;
     int64_t in = json_get_i64(r->fields, "dropped_in", 0);
     int64_t out = json_get_i64(r->fields, "dropped_out", 0);
+    d->in_unknown |= !json_get(r->fields, "dropped_in");
     if (!d->counted)
         *d = (struct drops){.counted = true, .in_before = in, .out_before = out};
     take(in, &d->in_before, &d->in);
@@ -35,12 +36,13 @@ static bool learn(struct run_entry *a, struct bound *b, const struct record *r) 
 
 static bool felt(struct bound *b) {
     const struct drops *d = b->known[EVIDENCE_frames_dropped];
-    return d->in > 0 && d->out > 0;
+    return (d->in > 0 || d->in_unknown) && d->out > 0;
 }
 
 static void put(const struct run_entry *a, struct json_writer *w) {
     const struct drops *d = a->bound[0].known[EVIDENCE_frames_dropped];
-    json_put_i64(w, "dropped_in", d->in);
+    if (d->in > 0 || !d->in_unknown)
+        json_put_i64(w, "dropped_in", d->in);
     json_put_i64(w, "dropped_out", d->out);
 }
 

@@ -1,5 +1,5 @@
 /* Sockets: what is seen at a port of one's own network. */
-#include "harness/cluster/sockets.h"
+#include "harness/host/sockets.h"
 
 #include "base/arena.h"
 #include "base/str.h"

@@ -1,4 +1,4 @@
-#include "harness/cluster/sockets.h"
+#include "harness/host/sockets.h"
 
 #include "base/buf.h"
 #include "base/sys/file.h"

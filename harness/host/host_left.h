@@ -1,0 +1,17 @@
+/* host_left: what helpers that are gone have left on this host, and which are at work. Whatever a helper
+ * starts has the helper's name in its environment, from its exec on: its number, when it began, and the
+ * run. Nobody else can put that into the environment of a process, and a process that carries it while
+ * that helper is gone has been left. Helpers at work are in the log of acts (host_record.h). Of the
+ * caller's user only. */
+#pragma once
+
+#include "base/json.h"
+
+/* Of what this process starts from now on. */
+void host_left_mark(const char *run);
+const char *host_left_name(void); /* as it is in the log */
+
+/* Answers {do: "look" | "clean" | "halt", run}: adds {at_work: [{run, pid, error}], left: [{run, pid, name,
+ * error}]} to w. clean: what was left is mended and ended. halt: helpers at work, of the run that is
+ * named or of any, are told to end, and waited for. error: null where that was done. */
+void host_left_answer(const struct json *order, struct json_writer *w);

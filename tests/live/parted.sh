@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Hosts of a bed are cut off from each other by their helpers, which ssh reaches: by sockets as an ordinary user, by a table of packets
+# as root. The job feels it, helpers count it, the third host is left alone, and what is undone is over.
+# deadline: 300 s
+set -u
+bin=${BIN:-build/bin} fails=0
+fail() { echo "parted: $*"; fails=$((fails + 1)); }
+command -v python3 >/dev/null || { echo "python3 is not installed"; exit 77; }
+bed=$TMPDIR/bed
+tests/clusters/ssh up "$bed" 3 >"$TMPDIR/said" 2>&1
+case $? in
+0) trap 'tests/clusters/ssh down "$bed"' EXIT ;;
+77) cat "$TMPDIR/said"; exit 77 ;;
+*) fail "no hosts: $(cat "$TMPDIR/said")"; exit 1 ;;
+esac
+chmod 711 "$TMPDIR" # an ordinary user is let in
+cp tests/live/parted_job.py "$bin/rankquake-node" "$bin/rankquake" "$TMPDIR" && chmod 755 "$TMPDIR"/rankquake-node "$TMPDIR"/parted_job.py
+parted() { # parted USER PART...
+    tests/clusters/ssh in "$bed" ctl python3 tests/live/parted.py "parted-$$" "$bed/ssh_config" "$1" "$TMPDIR" "${@:2}" || fail "as $1"
+}
+parted worker refusals sockets one_way planes late ends left
+parted root refusals one_way planes table everybody ends
+
+# A scenario on these hosts: a node is cut off, goes on alone for a while, and comes back; another one loses its power.
+run() { # run SCENARIO
+    tests/clusters/ssh in "$bed" ctl env PATH="$(realpath "$bin"):$PATH" "$(realpath "$bin/rankquake")" run "scenarios/$1" --out "$TMPDIR/runs" \
+        --provider ssh --hosts n0,n1,n2 --ssh "ssh -F $bed/ssh_config" >"$TMPDIR/said" 2>&1 </dev/null && grep -q '^✓\|^+' "$TMPDIR/said"
+}
+for s in network/partition-and-heal.yaml membership/node-powered-off.yaml; do
+    run $s || { fail "$s"; tail -n 60 "$TMPDIR/said"; }
+done
+[ $fails = 0 ]
