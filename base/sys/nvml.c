@@ -221,18 +221,41 @@ static void take_links(const struct nvml *n, void *device, struct nvml_health *r
     }
 }
 
+static void take_rows(const struct nvml *n, void *device, struct nvml_health *ret) {
+    int (*rows)(void *, unsigned *, unsigned *, unsigned *, unsigned *) = NULL;
+    unsigned corrected, uncorrected, pending, failure;
+    *(void **)&rows = dlsym(n->handle, "nvmlDeviceGetRemappedRows");
+    if (!rows || rows(device, &corrected, &uncorrected, &pending, &failure) != SUCCESS)
+        return;
+    ret->remap_pending = pending != 0;
+    ret->remap_failed = failure != 0;
+}
+
+static void take_lanes(const struct nvml *n, void *device, struct nvml_health *ret) {
+    int (*now)(void *, unsigned *) = NULL, (*most)(void *, unsigned *) = NULL;
+    unsigned lanes, lanes_max;
+    *(void **)&now = dlsym(n->handle, "nvmlDeviceGetCurrPcieLinkWidth");
+    *(void **)&most = dlsym(n->handle, "nvmlDeviceGetMaxPcieLinkWidth");
+    if (!now || !most || now(device, &lanes) != SUCCESS || most(device, &lanes_max) != SUCCESS)
+        return;
+    ret->lanes = lanes;
+    ret->lanes_max = lanes_max;
+}
+
 void nvml_health(const struct nvml *n, size_t i, struct nvml_health *ret) {
     int (*ecc)(void *, int, int, unsigned long long *) = NULL;
     int (*reasons)(void *, unsigned long long *) = NULL;
     unsigned long long v;
     *(void **)&ecc = dlsym(n->handle, "nvmlDeviceGetTotalEccErrors");
     *(void **)&reasons = dlsym(n->handle, "nvmlDeviceGetCurrentClocksThrottleReasons");
-    *ret = (struct nvml_health){-1, -1, -1, -1};
+    *ret = (struct nvml_health){-1, -1, -1, -1, -1, -1, -1, -1};
     if (ecc && ecc(n->devices[i], UNCORRECTED, SINCE_LOADED, &v) == SUCCESS)
         ret->ecc_uncorrected = (int64_t)v;
     if (reasons && reasons(n->devices[i], &v) == SUCCESS)
         ret->slowed_by = (int64_t)v;
     take_links(n, n->devices[i], ret);
+    take_rows(n, n->devices[i], ret);
+    take_lanes(n, n->devices[i], ret);
 }
 
 /* ---- the files of the driver ---- */

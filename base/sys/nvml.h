@@ -53,6 +53,9 @@ struct nvml_health {
     int64_t ecc_uncorrected;      /* memory errors since the driver was loaded */
     int64_t slowed_by;            /* nvmlClocksThrottleReasons: bits; 0: by nothing */
     int64_t links_up, links_down; /* NVLinks */
+    /* Rows of memory that were given up: a reset is needed to replace them (1), or they cannot be (1). */
+    int64_t remap_pending, remap_failed;
+    int64_t lanes, lanes_max; /* PCIe lanes in use, and what device and slot have */
 };
 void nvml_health(const struct nvml *n, size_t i, struct nvml_health *ret);
 

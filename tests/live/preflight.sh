@@ -25,6 +25,32 @@ echo '{"fio version":"fio-3.33","jobs":[{"jobname":"ckpt","error":28}]}' >"$dir/
 says 1 'fio fio.json job ckpt ended with error 28' "another program's result" "$rq" preflight --probe limits --results "$dir/fio.json"
 says 64 'it is no result that is known' 'no result' "$rq" preflight --results tests/live/preflight.sh
 
+# GPUs, as a driver's library that is made up tells of them, and a kernel's log.
+RANKQUAKE_NVML=$(realpath "$OUT/tests/fakes/nvml/libnvidia-ml.so.1")
+[ -e "$RANKQUAKE_NVML" ] || { echo "$RANKQUAKE_NVML is not built: make test-programs"; exit 1; }
+gpus() { # gpus CODE PATTERN WHAT LINE...: two that are well, and that
+    printf '%s\n' 'driver 570.86.15' 'device GPU-a 143771 0 0 NVIDIA H200' 'device GPU-b 143771 0 0 NVIDIA H200' 'health 0 ecc 0' \
+        'health 1 links_up 18' 'health 1 links_down 0' 'health 1 lanes 16' 'health 1 lanes_max 16' 'health 1 slowed 1' "${@:4}" >"$dir/nvml"
+    says "$1" "gpus +$2" "GPUs: $3" env RANKQUAKE_NVML="$RANKQUAKE_NVML" RANKQUAKE_FAKE_NVML="$dir/nvml" RANKQUAKE_KMSG="$dir/kmsg" "$rq" preflight --probe gpus
+}
+echo '6,1,1,-;NVRM: loading NVIDIA UNIX x86_64 Kernel Module  570.86.15' >"$dir/kmsg"
+gpus 0 '2 x NVIDIA H200, 143771 MB on each, idle, without errors' 'well'
+gpus 1 '.*: GPU 0 has had 2 memory errors that could not be corrected' 'memory' 'health 0 ecc 2'
+gpus 1 '.*: GPU 1 is slowed down by its hardware .reasons 0x40' 'heat' 'health 1 slowed 64'
+gpus 1 '.*: GPU 1 has 2 NVLink.s. down' 'links' 'health 1 links_up 16' 'health 1 links_down 2'
+gpus 1 '.*: GPU 0 waits for a reset' 'rows' 'health 0 remap_pending 1' 'health 0 remap_failed 0'
+gpus 1 '.*: GPU 0 has bad rows of memory that it cannot replace' 'bad rows' 'health 0 remap_pending 1' 'health 0 remap_failed 1'
+gpus 1 '.*: GPU 1 has 8 of 16 PCIe lanes' 'lanes' 'health 1 lanes 8'
+gpus 1 '.*: GPU 0 is used by 1 process' 'used' 'process 0 4711 500'
+gpus 1 '.*: GPU 0 does not answer: .*GPU is lost' 'lost' 'error DeviceGetUUID 15'
+gpus 1 '.*it hangs: what is asked there was not done in time' 'hangs' 'hang DeviceGetTotalEccErrors'
+echo '4,2,2,-;NVRM: Xid (PCI:0000:3b:00): 31, pid=7, name=train, Ch 0, MMU Fault' >>"$dir/kmsg"
+gpus 0 '2 x NVIDIA H200' "a program's mistake"
+printf '%s\n' '4,3,3,-;NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.' '4,4,4,-;NVRM: Xid (PCI:0000:3b:00): 79, x' >>"$dir/kmsg"
+gpus 1 '.*: its kernel has logged Xid 79 of PCI:0000:3b:00, 2 time' 'Xid'
+rm "$dir/kmsg"
+gpus 0 '2 x NVIDIA H200' 'a log that nobody may read'
+
 # The answers of a host that is not as it should be: what goes in or comes out of its outpost is changed.
 cat >"$dir/via" <<END
 #!/usr/bin/env bash

@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "base/sys/nvml.h"
+#include "harness/preflight/xids.h"
 
 #include <stdlib.h>
 
@@ -31,7 +32,30 @@ static void put_device(struct json_writer *w, const struct nvml *n, size_t i) {
     json_put_i64(w, "slowed_by", h.slowed_by);
     json_put_i64(w, "links_up", h.links_up);
     json_put_i64(w, "links_down", h.links_down);
+    json_put_i64(w, "remap_pending", h.remap_pending);
+    json_put_i64(w, "remap_failed", h.remap_failed);
+    json_put_i64(w, "lanes", h.lanes);
+    json_put_i64(w, "lanes_max", h.lanes_max);
     json_end_object(w);
+}
+
+/* Absent: nobody may look into the kernel's log. */
+static void put_xids(struct json_writer *w) {
+    ARENA_FINI struct arena a = {0};
+    struct xid *v;
+    int n = xids_read(&a, &v);
+    if (n < 0)
+        return;
+    json_array(w, "xids");
+    for (int i = 0; i < n; i++) {
+        json_object(w, NULL);
+        json_put_string(w, "device", v[i].device);
+        json_put_i64(w, "number", v[i].number);
+        json_put_i64(w, "times", v[i].times);
+        json_put_bool(w, "of_the_job", v[i].of_the_job);
+        json_end_object(w);
+    }
+    json_end_array(w);
 }
 
 static void look(const struct json *given, struct json_writer *w) {
@@ -44,6 +68,8 @@ static void look(const struct json *given, struct json_writer *w) {
     for (size_t i = 0; n && i < nvml_count(n); i++)
         put_device(w, n, i);
     json_end_array(w);
+    if (n)
+        put_xids(w);
     nvml_close(n);
 }
 
@@ -78,6 +104,25 @@ static void check_device(struct probing *p, const char *host, size_t i, const st
                    (long long)json_get_i64(d, "links_down", 0));
 }
 
+static void check_memory_and_bus(struct probing *p, const char *host, size_t i,
+                                 const struct json *d) {
+    int64_t lanes = json_get_i64(d, "lanes", -1), most = json_get_i64(d, "lanes_max", -1);
+    if (json_get_i64(d, "remap_failed", 0) > 0)
+        probe_fail(p, "%s: GPU %zu has bad rows of memory that it cannot replace", host, i);
+    else if (json_get_i64(d, "remap_pending", 0) > 0)
+        probe_fail(p, "%s: GPU %zu waits for a reset, to replace bad rows of its memory", host, i);
+    if (lanes > 0 && lanes < most)
+        probe_fail(p, "%s: GPU %zu has %lld of %lld PCIe lanes", host, i, (long long)lanes,
+                   (long long)most);
+}
+
+static void check_xids(struct probing *p, const char *host, const struct json *xids) {
+    json_each(x, xids) if (!json_get_bool(x, "of_the_job", false))
+        probe_fail(p, "%s: its kernel has logged Xid %lld of %s, %lld time(s) since it was started",
+                   host, (long long)json_get_i64(x, "number", 0), json_get_string(x, "device", "?"),
+                   (long long)json_get_i64(x, "times", 0));
+}
+
 static void ask(struct probing *p) {
     const struct json **v = probe_look_all(p);
     const char **texts = arena_array(p->arena, const char *, p->n);
@@ -86,7 +131,11 @@ static void ask(struct probing *p) {
         size_t k = 0;
         texts[i] = v[i] ? summary(p->arena, v[i]) : NULL;
         any |= json_first(json_get(v[i], "devices")) != NULL;
-        json_each(d, json_get(v[i], "devices")) check_device(p, p->v[i].host, k++, d);
+        json_each(d, json_get(v[i], "devices")) {
+            check_memory_and_bus(p, p->v[i].host, k, d);
+            check_device(p, p->v[i].host, k++, d);
+        }
+        check_xids(p, p->v[i].host, json_get(v[i], "xids"));
     }
     probe_equal(p, "what it has", texts);
     if (any)

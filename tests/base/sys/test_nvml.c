@@ -50,6 +50,39 @@ static void test_devices_and_their_processes_are_told(void **state) {
     fake_nvml_drop(&f);
 }
 
+static void test_how_a_device_fares_is_told_as_far_as_it_is_known(void **state) {
+    (void)state;
+    struct fake_nvml f;
+    struct nvml_health h;
+    fake_nvml_use(
+        &f, "device GPU-a 100 0 0 X\ndevice GPU-b 100 0 0 X\n"
+            "health 0 ecc 3\nhealth 0 slowed 64\nhealth 0 links_up 17\nhealth 0 links_down 1\n"
+            "health 0 remap_pending 1\nhealth 0 remap_failed 0\nhealth 0 lanes 8\n"
+            "health 0 lanes_max 16\n");
+    struct nvml *nvml = nvml_open(NULL);
+    assert_non_null(nvml);
+    nvml_health(nvml, 0, &h);
+    assert_int_equal(h.ecc_uncorrected, 3);
+    assert_int_equal(h.slowed_by, 64);
+    assert_int_equal(h.links_up, 17);
+    assert_int_equal(h.links_down, 1);
+    assert_int_equal(h.remap_pending, 1);
+    assert_int_equal(h.remap_failed, 0);
+    assert_int_equal(h.lanes, 8);
+    assert_int_equal(h.lanes_max, 16);
+    nvml_health(nvml, 1, &h);
+    assert_int_equal(h.ecc_uncorrected, -1);
+    assert_int_equal(h.slowed_by, -1);
+    assert_int_equal(h.links_up, -1);
+    assert_int_equal(h.links_down, -1);
+    assert_int_equal(h.remap_pending, -1);
+    assert_int_equal(h.remap_failed, -1);
+    assert_int_equal(h.lanes, -1);
+    assert_int_equal(h.lanes_max, -1);
+    nvml_close(nvml);
+    fake_nvml_drop(&f);
+}
+
 static void test_more_processes_than_there_is_room_for_are_cut_off(void **state) {
     (void)state;
     struct fake_nvml f;
@@ -123,6 +156,7 @@ static void test_who_has_the_driver_open_is_seen(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_devices_and_their_processes_are_told),
+        cmocka_unit_test(test_how_a_device_fares_is_told_as_far_as_it_is_known),
         cmocka_unit_test(test_more_processes_than_there_is_room_for_are_cut_off),
         cmocka_unit_test(test_no_library_no_driver_and_a_lost_device_are_three_sentences),
         cmocka_unit_test(test_a_library_without_a_function_is_refused),

@@ -8,6 +8,9 @@
  *     process DEVICE PID MB                    MB -1: not told
  *     holders MB                               each process that has $RANKQUAKE_DEV/nvidiaN open
  *                                              computes on device N and has so much there
+ *     health DEVICE KEY VALUE              KEY: ecc, slowed, links_up, links_down, remap_pending,
+ *                                          remap_failed, lanes, lanes_max; those that are not
+ *                                          told are not supported
  *     error FUNCTION CODE                      FUNCTION without "nvml": "Init_v2"
  *     hang FUNCTION                            it never returns
  *
@@ -22,7 +25,15 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { OK = 0, INVALID = 2, TOO_SMALL = 7, NOT_LOADED = 9, DEVICES = 64, PROCESSES = 1024 };
+enum {
+    OK = 0,
+    INVALID = 2,
+    NOT_SUPPORTED = 3,
+    TOO_SMALL = 7,
+    NOT_LOADED = 9,
+    DEVICES = 64,
+    PROCESSES = 1024
+};
 static const unsigned long long MB = 1 << 20;
 
 struct memory {
@@ -33,10 +44,24 @@ struct process {
     unsigned long long used;
     unsigned gpu_instance, compute_instance;
 };
+enum health {
+    ECC,
+    SLOWED,
+    LINKS_UP,
+    LINKS_DOWN,
+    REMAP_PENDING,
+    REMAP_FAILED,
+    LANES,
+    LANES_MAX,
+    KEYS
+};
+static const char *const keys[KEYS] = {"ecc",           "slowed",       "links_up", "links_down",
+                                       "remap_pending", "remap_failed", "lanes",    "lanes_max"};
 struct device {
     char uuid[96], name[96];
     long total, used;
     unsigned mode;
+    long health[KEYS];
 };
 struct state {
     char driver[96];
@@ -56,15 +81,20 @@ static void read_line(struct state *s, const char *function, const char *line) {
     char name[96];
     int code, device;
     long pid, mb;
-    struct device d = {{0}, {0}, 0, 0, 0};
+    struct device d = {.health = {-1, -1, -1, -1, -1, -1, -1, -1}};
     if (sscanf(line, "driver %95s", s->driver) == 1)
         return;
     if (sscanf(line, "device %95s %ld %ld %u %95[^\n]", d.uuid, &d.total, &d.used, &d.mode,
                d.name) == 5 &&
         s->devices_n < DEVICES)
         s->devices[s->devices_n++] = d;
-    else if (sscanf(line, "process %d %ld %ld", &device, &pid, &mb) == 3 &&
-             s->processes_n < PROCESSES) {
+    else if (sscanf(line, "health %d %95s %ld", &device, name, &mb) == 3 && device >= 0 &&
+             device < s->devices_n) {
+        for (int key = 0; key < KEYS; key++)
+            if (strcmp(name, keys[key]) == 0)
+                s->devices[device].health[key] = mb;
+    } else if (sscanf(line, "process %d %ld %ld", &device, &pid, &mb) == 3 &&
+               s->processes_n < PROCESSES) {
         s->processes[s->processes_n].device = device;
         s->processes[s->processes_n].pid = pid;
         s->processes[s->processes_n++].mb = mb;
@@ -252,4 +282,75 @@ EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned *count
     r = n > *count ? TOO_SMALL : OK;
     *count = n;
     return r;
+}
+
+/* ---- how a device fares ---- */
+
+static int health_of(const char *function, void *handle, enum health key, long *ret) {
+    struct state s;
+    int i, r = device_of(&s, function, handle, &i);
+    *ret = r ? -1 : s.devices[i].health[key];
+    return r ? r : *ret < 0 ? NOT_SUPPORTED : OK;
+}
+
+EXPORT int nvmlDeviceGetTotalEccErrors(void *handle, int type, int counter,
+                                       unsigned long long *count);
+EXPORT int nvmlDeviceGetTotalEccErrors(void *handle, int type, int counter,
+                                       unsigned long long *count) {
+    long v;
+    int r = health_of("DeviceGetTotalEccErrors", handle, ECC, &v);
+    if (type != 1 || counter != 0) /* uncorrected, since the driver was loaded */
+        return INVALID;
+    *count = r ? 0 : (unsigned long long)v;
+    return r;
+}
+
+EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(void *handle, unsigned long long *reasons);
+EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(void *handle, unsigned long long *reasons) {
+    long v;
+    int r = health_of("DeviceGetCurrentClocksThrottleReasons", handle, SLOWED, &v);
+    *reasons = r ? 0 : (unsigned long long)v;
+    return r;
+}
+
+EXPORT int nvmlDeviceGetNvLinkState(void *handle, unsigned link, unsigned *on);
+EXPORT int nvmlDeviceGetNvLinkState(void *handle, unsigned link, unsigned *on) {
+    long up, down;
+    if (health_of("DeviceGetNvLinkState", handle, LINKS_UP, &up) ||
+        health_of("DeviceGetNvLinkState", handle, LINKS_DOWN, &down) || link >= up + down)
+        return NOT_SUPPORTED;
+    *on = link < up;
+    return OK;
+}
+
+EXPORT int nvmlDeviceGetRemappedRows(void *handle, unsigned *corrected, unsigned *uncorrected,
+                                     unsigned *pending, unsigned *failure);
+EXPORT int nvmlDeviceGetRemappedRows(void *handle, unsigned *corrected, unsigned *uncorrected,
+                                     unsigned *pending, unsigned *failure) {
+    long waits, failed;
+    int r = health_of("DeviceGetRemappedRows", handle, REMAP_PENDING, &waits);
+    r = r ? r : health_of("DeviceGetRemappedRows", handle, REMAP_FAILED, &failed);
+    if (r)
+        return r;
+    *corrected = *uncorrected = 0;
+    *pending = (unsigned)waits;
+    *failure = (unsigned)failed;
+    return OK;
+}
+
+static int lanes_of(const char *function, void *handle, enum health key, unsigned *ret) {
+    long v;
+    int r = health_of(function, handle, key, &v);
+    *ret = r ? 0 : (unsigned)v;
+    return r;
+}
+
+EXPORT int nvmlDeviceGetCurrPcieLinkWidth(void *handle, unsigned *lanes);
+EXPORT int nvmlDeviceGetCurrPcieLinkWidth(void *handle, unsigned *lanes) {
+    return lanes_of("DeviceGetCurrPcieLinkWidth", handle, LANES, lanes);
+}
+
+EXPORT int nvmlDeviceGetMaxPcieLinkWidth(void *handle, unsigned *lanes);
+EXPORT int nvmlDeviceGetMaxPcieLinkWidth(void *handle, unsigned *lanes) {
+    return lanes_of("DeviceGetMaxPcieLinkWidth", handle, LANES_MAX, lanes);
 }
