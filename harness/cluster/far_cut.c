@@ -151,6 +151,25 @@ static void put_planes(const struct far_cut *k, unsigned planes, struct json_wri
     json_end_object(w);
 }
 
+/* A store beside n0 has n0's address: who is cut off from n0 alone goes on with the store. */
+static void put_keep(const struct far_cut *k, const struct wanted_cut *cut, const struct node *n,
+                     struct json_writer *w) {
+    const struct cluster *c = k->cluster;
+    json_array(w, "keep");
+    for (size_t i = 0; i < c->nodes_n; i++) {
+        const struct node *o = c->nodes[i];
+        if (!o->plan->is_store || drops(cut, o, n) || drops(cut, n, o))
+            continue;
+        for (int port = PLAN_STORE_PORT; port <= PLAN_STORE_PORT + 1; port++) {
+            json_object(w, NULL);
+            json_put_string(w, "address", o->plan->addr);
+            json_put_i64(w, "theirs", port);
+            json_end_object(w);
+        }
+    }
+    json_end_array(w);
+}
+
 static int tell_part(struct far_cut *k, struct node *n, const struct wanted_cut *cut,
                      struct err *err) {
     struct buf text = {0};
@@ -160,6 +179,8 @@ static int tell_part(struct far_cut *k, struct node *n, const struct wanted_cut 
     json_put_string(&w, "way", "sockets");
     json_put_bool(&w, "listeners", cut->silent == n);
     put_planes(k, planes_of(cut), &w);
+    if (cut->silent != n)
+        put_keep(k, cut, n, &w);
     put_peers(k, cut, n, &w);
     k->pending[n->port]++;
     if (!texts_has(&k->told[n->port], cut->name))

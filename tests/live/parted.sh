@@ -21,12 +21,12 @@ parted() { # parted USER PART...
 parted worker refusals sockets one_way planes late ends left
 parted root refusals one_way planes table everybody ends
 
-# A scenario on these hosts: a node is cut off, goes on alone for a while, and comes back; another one loses its power.
+# A scenario on these hosts: a node is cut off, goes on alone for a while, and comes back; another one loses its power, and one beside which the store is.
 run() { # run SCENARIO
     tests/clusters/ssh in "$bed" ctl env PATH="$(realpath "$bin"):$PATH" "$(realpath "$bin/rankquake")" run "scenarios/$1" --out "$TMPDIR/runs" \
         --provider ssh --hosts n0,n1,n2 --ssh "ssh -F $bed/ssh_config" >"$TMPDIR/said" 2>&1 </dev/null && grep -q '^✓\|^+' "$TMPDIR/said"
 }
-for s in network/partition-and-heal.yaml membership/node-powered-off.yaml; do
+for s in network/partition-and-heal.yaml membership/node-powered-off.yaml membership/rank-0-node-lost.yaml; do
     run $s || { fail "$s"; tail -n 60 "$TMPDIR/said"; }
 done
 [ $fails = 0 ]
