@@ -200,6 +200,20 @@ static void put_permitted(const struct certification *c, FILE *out) {
         fprintf(out, "  window      %s\n", p->windows[i].text);
 }
 
+/* Those that a provider reaches, by what each is reached by. */
+static void put_hosts(const struct certification *c, FILE *out) {
+    for (size_t i = 0; i < c->points_n; i++) {
+        const struct cluster_spec *of = &c->points[i].of->scenario->cluster;
+        if (!of->provider)
+            continue;
+        fprintf(out, "  hosts       of %s, by %s:", c->points[i].name,
+                provider_names[of->provider]);
+        for (size_t k = 0; k < of->hosts_n; k++)
+            fprintf(out, "%s %s", k ? "," : "", of->hosts[k]);
+        fprintf(out, "\n");
+    }
+}
+
 void certify_print_plan(const struct certification *c, FILE *out) {
     struct utsname u;
     int64_t all_ns = 0;
@@ -213,6 +227,7 @@ void certify_print_plan(const struct certification *c, FILE *out) {
             c->key ? "who signs" : "and nobody signs (--key)");
     fprintf(out, "  host        %s: its nodes are emulated, and taken down after each run\n",
             u.nodename);
+    put_hosts(c, out);
     put_permitted(c, out);
     fprintf(out, "  runs        %zu, about %s\n", c->points_n * (size_t)c->repeat, buf_str(&took));
     for (size_t i = 0; i < c->points_n; i++) {
