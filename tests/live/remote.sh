@@ -68,8 +68,7 @@ says 4 'cluster.isolation is for nodes on this machine' run "$TMPDIR/apart.yaml"
 
 # By a command each.
 hosts=", provider: exec, hosts: [\"$node # a\", \"$node # b\"]"
-scenario limited "$hosts" '{id: f, when: {step: 25}, fault: worker-memory-limit, on: rank 1, with: {bytes: 1}}'
-sed -i 's/worker-memory-limit.*/net-partition, with: {groups: "n0|n1"}, for: 1s}/' "$TMPDIR/limited.yaml"
+scenario limited "$hosts" '{id: f, when: {step: 25}, fault: net-delay, with: {groups: "n0|n1", delay: 50ms}, for: 1s}'
 says 4 "which $node # a has not" run "$TMPDIR/limited.yaml"
 scenario worker-kill "$hosts" '{id: f, when: {step: 25}, fault: worker-kill, on: rank 3}'
 says 0 'f: worker-kill on n' run "$TMPDIR/worker-kill.yaml"
