@@ -1,6 +1,7 @@
 #include "harness/judge/checks/check.h"
 
 #include "base/str.h"
+#include "harness/history/clocks.h"
 #include "faults/effect.h"
 #include "harness/judge/checks/lags.h"
 
@@ -168,6 +169,16 @@ int64_t check_grace_ns(const struct scenario *s, bool after_failure) {
     if (has_option(job) || str_eq(job->launcher, "template"))
         return -1;
     return after_failure && !s->torchrun_semantics ? short_ns : 30 * second;
+}
+
+/* ---- times between two hosts ---- */
+
+int64_t check_off_ns(const struct worker *a, const struct worker *b) {
+    return str_eq(a->node, b->node) ? 0 : a->bound_ns + b->bound_ns;
+}
+
+const char *check_off_text(char *out, size_t size, const struct worker *a, const struct worker *b) {
+    return clocks_text(out, size, check_off_ns(a, b), false);
 }
 
 /* ---- agents ---- */

@@ -89,9 +89,11 @@ static bool judge_claim(const struct trial *t, struct finding *f, const struct r
         return true;
     const char *expected = finding_expected(f, "rank %d on %s, which %s (%s) has ended",
                                             truth->rank, truth->node, by->id, by->fault);
+    char off[40];
     finding_prove(f, truth->exit_seq);
-    return WRONG(w, expected, "the agent of %s names rank %lld on %s, which ended %.0f ms later",
-                 claim->node, rank, node, (double)(w->exit_ns - truth->exit_ns) / 1e6);
+    return WRONG(w, expected, "the agent of %s names rank %lld on %s, which ended %.0f ms%s later",
+                 claim->node, rank, node, (double)(w->exit_ns - truth->exit_ns) / 1e6,
+                 check_off_text(off, sizeof(off), w, truth));
 }
 
 static bool judge(const struct trial *t, struct finding *f) {

@@ -16,6 +16,7 @@ static void judge_pair(const struct trial *t, struct finding *f, const struct wo
     }
     int64_t late = old->exit_ns - next->first_start_ns;
     const struct worker *first = next->workers[0];
+    char off[40];
     if (late < lags_most_ns(t->lags, next->first_start_ns, old->exit_ns))
         finding_unknown(f, "One round at a time: the order of two stamps is not certain.",
                         "round %d began %.1f ms before rank %d on %s of round %d was seen to end, "
@@ -26,9 +27,9 @@ static void judge_pair(const struct trial *t, struct finding *f, const struct wo
                      "One round at a time: a round starts when all workers of the last are dead.",
                      "every worker of the earlier rounds has ended before the next round starts",
                      "rank %d on %s of round %d started while rank %d on %s of round %d was alive "
-                     "(for another %.1f ms)",
+                     "(for another %.1f ms%s)",
                      first->rank, first->node, next->number, old->rank, old->node, old->round,
-                     (double)late / 1e6);
+                     (double)late / 1e6, check_off_text(off, sizeof(off), old, first));
     finding_prove(f, first->start_seq, old->exit_seq);
 }
 

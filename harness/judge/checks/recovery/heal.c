@@ -3,6 +3,7 @@
 #include "harness/judge/checks/spans.h"
 
 #include "base/str.h"
+#include "harness/history/clocks.h"
 
 static const char broken[] = "Healing: when what was broken is whole again, the job goes on.";
 
@@ -77,6 +78,16 @@ static int64_t took_ns(const struct trial *t, struct finding *f, const struct in
     return -1;
 }
 
+/* Some worker's step, after what the harness has stamped itself. */
+static const char *off_text(char *out, size_t size, const struct trial *t) {
+    int64_t most_ns = 0;
+    for (size_t i = 0; i < t->rounds->workers_n; i++) {
+        int64_t one_ns = t->rounds->workers[i]->bound_ns;
+        most_ns = one_ns > most_ns ? one_ns : most_ns;
+    }
+    return clocks_text(out, size, most_ns, false);
+}
+
 static bool hits_workers(const struct incident *i) {
     return i->targets_n && str_eq(i->targets[0].what, "worker");
 }
@@ -98,9 +109,10 @@ static bool judge_healed(const struct trial *t, struct finding *f, const struct 
             slowest = i;
         }
     }
+    char off[40];
     if (slowest)
-        return finding_pass(f, "the next step %.0f ms after %s was healed", (double)longest / 1e6,
-                            slowest->id);
+        return finding_pass(f, "the next step %.0f ms%s after %s was healed",
+                            (double)longest / 1e6, off_text(off, sizeof(off), t), slowest->id);
     return finding_skip(f, "nothing was healed while the job ran");
 }
 

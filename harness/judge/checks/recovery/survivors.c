@@ -78,7 +78,7 @@ static int64_t last_seen_ns(const struct history *h) {
 
 struct survivors_tally {
     int rounds;
-    int64_t longest_ns;
+    int64_t longest_ns, off_ns; /* off: by so much that may be more or less */
     int64_t last_seen_ns; /* of the run */
     struct agent_moves agents;
 };
@@ -96,6 +96,7 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
         return true;
     if (in_time) {
         tally->longest_ns = took;
+        tally->off_ns = check_off_ns(w, failed);
         return true;
     }
     const char *expected = finding_expected(
@@ -111,11 +112,10 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
         return finding_unknown(f, broken, "%.1f s, but the harness itself was late by as much",
                                (double)took / 1e9);
     char off[40];
-    int64_t off_ns = str_eq(w->node, failed->node) ? 0 : w->bound_ns + failed->bound_ns;
     return finding_fail(
         f, broken, expected,
         "rank %d on %s of round %d lived on for %.1f s%s after rank %d on %s had failed", w->rank,
-        w->node, w->round, (double)took / 1e9, clocks_text(off, sizeof(off), off_ns, false),
+        w->node, w->round, (double)took / 1e9, check_off_text(off, sizeof(off), w, failed),
         failed->rank, failed->node);
 }
 
@@ -143,9 +143,11 @@ static bool judge(const struct trial *t, struct finding *f) {
     for (size_t i = 0; i < t->rounds->n; i++)
         if (!judge_round(t, f, t->rounds->v[i], &tally))
             return false;
+    char off[40];
     if (tally.rounds)
-        return finding_pass(f, "all ended within %.0f ms of the first, in %d round%s",
-                            (double)tally.longest_ns / 1e6, tally.rounds,
+        return finding_pass(f, "all ended within %.0f ms%s of the first, in %d round%s",
+                            (double)tally.longest_ns / 1e6,
+                            clocks_text(off, sizeof(off), tally.off_ns, false), tally.rounds,
                             tally.rounds == 1 ? "" : "s");
     return finding_skip(f, "no worker failed");
 }
