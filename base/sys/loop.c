@@ -3,18 +3,35 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/sys/clock.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <event2/event.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* Of LOOP_LAST, before it is looked whether there are others again: which costs more the more
  * sockets wait to be served. */
 enum { LAST_AT_ONCE = 1024, LAST_US = 5000 };
 
+/* What is ready when a turn begins is served at once; a process that sleeps is run soon after it has been
+ * woken, or the kernel counts how long it was not. */
+static const int64_t at_once_ns = 200000, woken_ns = 50000;
+
+/* One wait for events, and what is served after it. */
+struct loop_turn {
+    int64_t began_ns, first_ns; /* first: the first callback; 0: none yet */
+    int64_t waited_ns;          /* for a processor, by then, as the kernel counts it */
+    int64_t late_ns;            /* what the first callback was told of may be so old */
+};
+
 struct loop {
     struct event_base *base;
     struct list sources;
+    int schedstat; /* -1: lateness is not watched */
+    struct loop_turn turn;
 };
 
 struct loop_source {
@@ -34,6 +51,7 @@ struct loop *loop_new(struct err *err) {
     if (!config)
         abort();
     list_init(&l->sources);
+    l->schedstat = -1;
     event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER | EVENT_BASE_FLAG_NOLOCK);
     event_config_set_max_dispatch_interval(config, &(struct timeval){.tv_usec = LAST_US},
                                            LAST_AT_ONCE, LOOP_LAST);
@@ -52,6 +70,7 @@ struct loop *loop_free(struct loop *l) {
     list_each_safe(it, next, &l->sources)
         loop_source_free(list_entry(it, struct loop_source, link));
     event_base_free(l->base);
+    file_close(&l->schedstat);
     free(l);
     return NULL;
 }
@@ -60,8 +79,62 @@ struct event_base *loop_base(struct loop *l) {
     return l->base;
 }
 
+/* ---- lateness ---- */
+
+int loop_watch_lateness(struct loop *l) {
+    l->schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    return l->schedstat < 0 ? -errno : 0;
+}
+
+/* "57 1203 4": ns on a processor, ns of waiting for one, turns. */
+static int64_t waited_ns(const struct loop *l) {
+    char text[96];
+    long long ran, waited = 0;
+    ssize_t n = pread(l->schedstat, text, sizeof(text) - 1, 0);
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    return sscanf(text, "%lld %lld", &ran, &waited) == 2 ? waited : 0;
+}
+
+static void turn_begins(struct loop *l) {
+    int64_t now = clock_monotonic_ns();
+    const struct loop_turn before = l->turn;
+    l->turn = (struct loop_turn){.began_ns = now, .waited_ns = waited_ns(l)};
+    l->turn.late_ns =
+        before.began_ns ? now - (before.first_ns ? before.first_ns : before.began_ns) : 0;
+}
+
+/* Who was asleep has been told of nothing that came before; who was not may have kept it waiting since the
+ * turn before. */
+static void turn_serves(struct loop *l) {
+    struct loop_turn *t = &l->turn;
+    if (t->first_ns || l->schedstat < 0)
+        return;
+    t->first_ns = clock_monotonic_ns();
+    int64_t slept = t->first_ns - t->began_ns, stood = waited_ns(l) - t->waited_ns;
+    if (slept > stood + at_once_ns)
+        t->late_ns = stood + woken_ns;
+    else
+        t->late_ns += slept;
+}
+
+int64_t loop_late_ns(const struct loop *l) {
+    const struct loop_turn *t = &l->turn;
+    return l->schedstat < 0 || !t->first_ns ? 0 : t->late_ns + clock_monotonic_ns() - t->first_ns;
+}
+
+static int run_by_turns(struct loop *l) {
+    int r;
+    do {
+        turn_begins(l);
+        r = event_base_loop(l->base, EVLOOP_ONCE);
+    } while (r == 0 && !event_base_got_break(l->base));
+    return r;
+}
+
 int loop_run(struct loop *l, struct err *err) {
-    if (event_base_dispatch(l->base) >= 0)
+    if ((l->schedstat < 0 ? event_base_dispatch(l->base) : run_by_turns(l)) >= 0)
         return 0;
     return err_set(err, errno ? -errno : -EIO, "run the event loop");
 }
@@ -72,6 +145,7 @@ void loop_stop(struct loop *l) {
 
 static void dispatch(evutil_socket_t fd, short what, void *arg) {
     struct loop_source *s = arg;
+    turn_serves(s->loop);
     if (s->on_timer)
         s->on_timer(s->arg, clock_monotonic_ns());
     else if (s->on_signal)

@@ -33,6 +33,13 @@ struct event_base *loop_base(struct loop *l); /* for evhttp */
 int loop_run(struct loop *l, struct err *err);
 void loop_stop(struct loop *l);
 
+/* From here on loop_late_ns knows. 0, or a -errno: this kernel does not tell how long a process waits for a
+ * processor. */
+int loop_watch_lateness(struct loop *l);
+/* By how much what a callback is told of may be older than this moment: it came while the turn before was
+ * served, or while we waited for a processor. Called from a callback; 0: it is not known. */
+int64_t loop_late_ns(const struct loop *l);
+
 /* Level-triggered. The fd stays the caller's; it must outlive the source. A pidfd is readable when
  * its process has ended. Never NULL (out of memory aborts). */
 struct loop_source *loop_fd(struct loop *l, int fd, int what, loop_fd_fn *fn, void *arg);

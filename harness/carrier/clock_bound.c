@@ -58,17 +58,19 @@ static bool bound_around(const struct clock_bound *b, int64_t theirs_ns, int64_t
     return clock_bound_at(b, since, ret_low_ns, ret_high_ns);
 }
 
-bool clock_bound_stamp(const struct clock_bound *b, int64_t theirs_ns, int64_t now_ns,
-                       struct clock_stamp *ret) {
+bool clock_bound_stamp(const struct clock_bound *b, int64_t theirs_ns, int64_t late_ns,
+                       int64_t now_ns, struct clock_stamp *ret) {
     int64_t low, high;
     if (!bound_around(b, theirs_ns, now_ns, &low, &high))
         return false;
     int64_t first = theirs_ns - high, last = theirs_ns - low;
     last = smaller(last, now_ns);
     first = smaller(first, last); /* their clock has been set, which the next sample shows */
-    int64_t half = (last - first + 1) / 2;
-    *ret = (struct clock_stamp){
-        .t_ns = last - half, .bound_ns = larger(half, 1), .there_ns = theirs_ns};
+    int64_t half = (last - first + larger(late_ns, 0) + 1) / 2;
+    *ret = (struct clock_stamp){.t_ns = last - half,
+                                .bound_ns = larger(half, 1),
+                                .there_ns = theirs_ns,
+                                .late_ns = larger(late_ns, 0)};
     return true;
 }
 

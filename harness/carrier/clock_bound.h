@@ -35,11 +35,12 @@ bool clock_bound_at(const struct clock_bound *b, int64_t now_ns, int64_t *ret_lo
 /* A moment of theirs in our time: t_ns, give or take bound_ns, is there_ns by their clock. */
 struct clock_stamp {
     int64_t t_ns, bound_ns, there_ns; /* bound_ns 0: it is of our clock, and never of another */
+    int64_t late_ns; /* part of the bound: so long before there_ns it may have happened */
 };
-/* What they have stamped, and we have heard by now_ns: nothing comes from the future. False: nothing is
- * known of their clock. */
-bool clock_bound_stamp(const struct clock_bound *b, int64_t theirs_ns, int64_t now_ns,
-                       struct clock_stamp *ret);
+/* What they have stamped, and we have heard by now_ns: nothing comes from the future. It may have happened
+ * late_ns before they stamped it. False: nothing is known of their clock. */
+bool clock_bound_stamp(const struct clock_bound *b, int64_t theirs_ns, int64_t late_ns,
+                       int64_t now_ns, struct clock_stamp *ret);
 
 enum clock_order { CLOCK_ORDER_UNKNOWN, CLOCK_ORDER_BEFORE, CLOCK_ORDER_AFTER };
 /* Whether what their clock has stamped came before or after what ours has. */

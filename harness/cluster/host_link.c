@@ -146,7 +146,9 @@ struct host_link *host_link_free(struct host_link *l) {
 
 void host_link_note(struct host_link *l, const struct json *m) {
     int64_t theirs = m ? json_get_i64(m, "t", 0) : 0;
-    l->told = theirs && clock_bound_stamp(&l->clock, theirs, clock_monotonic_ns(), &l->moment);
+    int64_t late = m ? json_get_i64(m, "late", 0) : 0;
+    l->told =
+        theirs && clock_bound_stamp(&l->clock, theirs, late, clock_monotonic_ns(), &l->moment);
 }
 
 bool host_link_moment(const struct host_link *l, struct clock_stamp *ret) {

@@ -57,12 +57,28 @@ struct node_clients {
 
 /* ---- what the harness is told ---- */
 
-static struct json_writer say(struct buf *text, const char *op) {
+/* A moment, and how much older what was noticed then may be. */
+struct noticed {
+    int64_t t_ns, late_ns;
+};
+
+static struct noticed notice(const struct node_clients *c) {
+    return (struct noticed){clock_monotonic_ns(), loop_late_ns(c->loop)};
+}
+
+static struct json_writer say_of(const struct noticed *n, struct buf *text, const char *op) {
     struct json_writer w = {.out = text};
     json_object(&w, NULL);
     json_put_string(&w, "op", op);
-    json_put_i64(&w, "t", clock_monotonic_ns());
+    json_put_i64(&w, "t", n->t_ns);
+    if (n->late_ns)
+        json_put_i64(&w, "late", n->late_ns);
     return w;
+}
+
+static struct json_writer say(const struct node_clients *c, struct buf *text, const char *op) {
+    const struct noticed now = notice(c);
+    return say_of(&now, text, op);
 }
 
 /* A harness that has gone is seen at the carrier's other descriptor. */
@@ -109,9 +125,11 @@ static bool status_of(const struct node_worker *w, int *ret) {
 
 static bool read_one(struct node_client *k);
 
-/* What it has said before it died comes first. */
+/* What it has said before it died comes first, and its status may be told only when it has been reaped: it
+ * has ended before that. */
 static void worker_ended(struct node_worker *w) {
     struct node_clients *c = w->of;
+    const struct noticed then = notice(c);
     struct buf text = {0};
     int status = 0;
     bool known = status_of(w, &status);
@@ -120,7 +138,7 @@ static void worker_ended(struct node_worker *w) {
         for (int i = 0; i < MESSAGES_A_DRAIN && k->pid == w->process.pid && read_one(k); i++)
             ;
     }
-    struct json_writer out = say(&text, "ended");
+    struct json_writer out = say_of(&then, &text, "ended");
     put_process(&out, w->process.pid, w->start);
     json_put_known(&out, "status", known, status);
     say_send(c, &text, &out);
@@ -171,7 +189,7 @@ static void client_free(struct node_client *k) {
 static void client_gone(struct node_client *k) {
     struct node_clients *c = k->of;
     struct buf text = {0};
-    struct json_writer w = say(&text, "gone");
+    struct json_writer w = say(c, &text, "gone");
     json_put_i64(&w, "id", k->id);
     json_put_string(&w, "image", image_of(c, k->pid));
     client_free(k);
@@ -195,7 +213,7 @@ static bool read_one(struct node_client *k) {
     }
     k->held = is_armed(said, (size_t)n);
     struct buf text = {0};
-    struct json_writer w = say(&text, "record");
+    struct json_writer w = say(k->of, &text, "record");
     json_put_i64(&w, "id", k->id);
     json_put_stringn(&w, "text", said, (size_t)n);
     say_send(k->of, &text, &w);
@@ -235,7 +253,7 @@ static void begin_client(struct node_clients *c, int fd, pid_t pid) {
     k->source = loop_fd(c->loop, fd, c->paused ? 0 : LOOP_READ, on_client, k);
     list_append(&c->clients, &k->link);
     struct buf text = {0};
-    struct json_writer w = say(&text, "client");
+    struct json_writer w = say(c, &text, "client");
     json_put_i64(&w, "id", k->id);
     put_process(&w, pid, start);
     json_put_bool(&w, "probe", k->probe);

@@ -81,6 +81,8 @@ static struct json_writer *answer(struct helper *h, const char *op) {
     json_object(&h->w, NULL);
     json_put_string(&h->w, "op", op);
     json_put_i64(&h->w, "t", clock_monotonic_ns());
+    if (loop_late_ns(h->loop))
+        json_put_i64(&h->w, "late", loop_late_ns(h->loop));
     return &h->w;
 }
 
@@ -844,6 +846,7 @@ int node_helper_run(const struct carrier_ends *ends, int64_t dead_man_ns, struct
     h.heals = dead_man_new(h.loop, ends->in, dead_man_ns, on_silence, &h);
     loop_signal(h.loop, SIGCHLD, on_child, &h);
     if (!carrier_has_lane(h.carrier)) { /* whoever stops it there wants it to end well */
+        loop_watch_lateness(h.loop);
         loop_signal(h.loop, SIGTERM, on_told_to_end, &h);
         loop_signal(h.loop, SIGINT, on_told_to_end, &h);
         loop_signal(h.loop, SIGHUP, on_told_to_end, &h);

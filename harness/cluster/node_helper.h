@@ -5,8 +5,8 @@
  * node with it.
  *
  * Messages (carrier.h), in the order of a node's life; paths are the host's. Each of the helper's
- * says when, `t`, by its own CLOCK_MONOTONIC. What neither end knows is refused, and so is whatever
- * comes before hello.
+ * says when, `t`, by its own CLOCK_MONOTONIC; on another host also `late`, by how much older what it
+ * tells may be. What neither end knows is refused, and so is whatever comes before hello.
  *   both     hello {version, ..}: hello.h; a helper elsewhere says `cannot` too, {word: why}. Another version is refused before anything is done
  *   harness  file {token, do, path, at, max}    helper  file {token, ..}: file_answer.h
  *   harness  inventory {}             helper  inventory {..}: host_facts.h

@@ -113,7 +113,8 @@ static void narrow(struct clocks *c, const struct stamps *s) {
     }
 }
 
-/* Stamps that contradict one another are each taken for itself: nobody has noticed that it was set. */
+/* So far it was about when they were stamped; what they tell of may have happened before that.
+ * Stamps that contradict one another are each taken for itself: nobody has noticed that it was set. */
 static void settle(struct clocks *c, const struct history *h, const struct stamps *s,
                    struct node_clock *k) {
     bool sound = true;
@@ -124,9 +125,10 @@ static void settle(struct clocks *c, const struct history *h, const struct stamp
         size_t at = s->v[i].at;
         const struct record *r = h->records[at];
         if (!sound && s->v[i].life >= 0) {
-            c->earliest_ns[at] = r->t_ns - r->bound_ns;
+            c->earliest_ns[at] = r->t_ns - r->bound_ns + record_late_ns(r);
             c->latest_ns[at] = r->t_ns + r->bound_ns;
         }
+        c->earliest_ns[at] -= record_late_ns(r);
         int64_t half_ns = (c->latest_ns[at] - c->earliest_ns[at] + 1) / 2;
         k->least_ns = half_ns < k->least_ns ? half_ns : k->least_ns;
         k->most_ns = half_ns > k->most_ns ? half_ns : k->most_ns;
@@ -142,7 +144,7 @@ static void read_stamps(struct clocks *c, const struct history *h, struct stamps
     for (size_t i = 0; i < h->n; i++) {
         const struct record *r = h->records[i];
         if (c->of[i] == place) {
-            c->earliest_ns[i] = r->t_ns - r->bound_ns;
+            c->earliest_ns[i] = r->t_ns - r->bound_ns + record_late_ns(r);
             c->latest_ns[i] = r->t_ns + r->bound_ns;
             s->v[s->n++] = (struct stamped_record){i, record_there_ns(r), life};
         } else if (is_of(r, "clock-step") && str_eq(r->node, k->node)) {

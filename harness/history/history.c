@@ -53,6 +53,12 @@ int64_t record_there_ns(const struct record *r) {
     return r->bound_ns ? record_i64(r, "there", r->t_ns) : r->t_ns;
 }
 
+/* No more than what is told of it as a whole. */
+int64_t record_late_ns(const struct record *r) {
+    int64_t late = r->bound_ns ? record_i64(r, "late", 0) : 0;
+    return late < 0 ? 0 : late > 2 * r->bound_ns ? 2 * r->bound_ns : late;
+}
+
 void record_put(const struct record *r, struct json_writer *w) {
     json_object(w, NULL);
     json_put_i64(w, "seq", r->seq);
@@ -227,6 +233,8 @@ struct json_writer *history_begin_at(struct history *h, const struct history_sta
     if (at->bound_ns) {
         json_put_i64(&h->writer, "bound", at->bound_ns);
         json_put_i64(&h->writer, "there", at->there_ns);
+        if (at->late_ns)
+            json_put_i64(&h->writer, "late", at->late_ns);
     }
     json_put_string(&h->writer, "source", source_name(source));
     json_put_string(&h->writer, "kind", kind);

@@ -10,6 +10,7 @@
  * and of what was stamped on a host with a clock of its own, where t is that stamp in the harness's time,
  *     bound   it may have been so many nanoseconds earlier or later
  *     there   the stamp itself, in nanoseconds of that host's clock: two of one node are in that order
+ *     late    whoever stamped it there may have been so late for it; bound has that in it
  *
  * kinds by source (history_kinds.c is the table of them that programs read):
  *
@@ -243,9 +244,10 @@ void history_filter(struct history *ret, const struct history *h, unsigned mask)
 void history_retime(struct history *ret, const struct history *h, const int64_t *t_ns);
 void history_fini(struct history *h);
 
-/* A moment of a host with a clock of its own: t, give or take bound_ns, is there_ns by that clock. */
+/* A moment of a host with a clock of its own: t, give or take bound_ns, is there_ns by that clock, or up to
+ * late_ns before it. */
 struct history_stamp {
-    int64_t t_ns, bound_ns, there_ns;
+    int64_t t_ns, bound_ns, there_ns, late_ns;
 };
 
 /* history_begin opens a line with the common fields; the caller puts what else there is with the
@@ -262,6 +264,7 @@ bool record_is(const struct record *r, const char *kind);
 const struct json *record_get(const struct record *r, const char *key); /* NULL: absent */
 const char *record_text(const struct record *r, const char *key);       /* "": absent */
 int64_t record_i64(const struct record *r, const char *key, int64_t absent);
+int64_t record_late_ns(const struct record *r);
 int64_t record_there_ns(const struct record *r); /* its own host's stamp; t where it has none */
 void record_put(const struct record *r, struct json_writer *w); /* the whole line, as an object */
 /* The record of that number, or NULL. */

@@ -396,6 +396,11 @@ static void put_common(struct json_writer *w) {
     json_put_string(w, "description", "that stamp, by that clock");
     json_put_string(w, "type", "integer");
     json_end_object(w);
+    json_object(w, "late");
+    json_put_string(w, "description",
+                    "it may have happened so many nanoseconds before it was stamped there");
+    json_put_string(w, "type", "integer");
+    json_end_object(w);
     json_object(w, "source");
     json_put_string(w, "description",
                     "who says so: kernel, wire, disk and probe are evidence; job, launcher and "

@@ -374,16 +374,16 @@ struct stamp {
     const char *node; /* "": ours; NULL: of several */
 };
 
-static struct stamp by_worker(const struct worker *w, int64_t ns) {
-    return (struct stamp){ns, w->bound_ns, w->bound_ns ? w->node : ""};
+static struct stamp by_worker(const struct worker *w, int64_t ns, enum worker_moment m) {
+    return (struct stamp){ns, w->bound_ns[m], w->bound_ns[m] ? w->node : ""};
 }
 
 /* The first or the last of what workers of a round did: no more off than any of theirs. */
-static struct stamp by_round(const struct round *r, int64_t ns) {
+static struct stamp by_round(const struct round *r, int64_t ns, enum worker_moment m) {
     struct stamp s = {.ns = ns, .node = r->n ? r->workers[0]->node : ""};
     for (size_t i = 0; i < r->n; i++) {
         const struct worker *w = r->workers[i];
-        s.bound_ns = w->bound_ns > s.bound_ns ? w->bound_ns : s.bound_ns;
+        s.bound_ns = w->bound_ns[m] > s.bound_ns ? w->bound_ns[m] : s.bound_ns;
         if (s.node && !str_eq(s.node, w->node))
             s.node = NULL;
     }
@@ -416,19 +416,19 @@ static void find_stamps(struct stamp stamps[PHASE_N + 1], struct incident *i,
     const struct round *next = i->next;
     stamps[0] = (struct stamp){i->t0_ns, i->t0_bound_ns, i->t0_node};
     if (first) {
-        stamps[1] = by_worker(first, first->exit_ns);
+        stamps[1] = by_worker(first, first->exit_ns, WORKER_ENDS);
         i->by_signal = first->exit_known && first->exit_signal;
     } else if (alone(i) && next) {
-        stamps[1] = by_round(next, next->first_start_ns);
+        stamps[1] = by_round(next, next->first_start_ns, WORKER_STARTS);
     }
-    stamps[2] = by_round(i->round, round_ended_ns(i->round));
+    stamps[2] = by_round(i->round, round_ended_ns(i->round), WORKER_ENDS);
     if (!next)
         return;
-    stamps[3] = by_round(next, next->first_start_ns);
-    stamps[4] = by_round(next, next->last_start_ns);
-    stamps[5] = by_round(next, TOLD(x, next, ready_ns));
-    stamps[6] = by_round(next, TOLD(x, next, resume_ns));
-    stamps[7] = by_round(next, TOLD(x, next, first_step_ns));
+    stamps[3] = by_round(next, next->first_start_ns, WORKER_STARTS);
+    stamps[4] = by_round(next, next->last_start_ns, WORKER_STARTS);
+    stamps[5] = by_round(next, TOLD(x, next, ready_ns), WORKER_READY);
+    stamps[6] = by_round(next, TOLD(x, next, resume_ns), WORKER_RESUMES);
+    stamps[7] = by_round(next, TOLD(x, next, first_step_ns), WORKER_STEPS);
 }
 
 static void measure(struct incident *i, const struct index *x) {

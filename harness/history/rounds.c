@@ -62,7 +62,7 @@ static struct worker *worker_new(struct rounds *rs, const struct record *r) {
         .run_id = json_get_string(env, "TORCHELASTIC_RUN_ID", ""),
         .env = env,
         .start_ns = r->t_ns,
-        .bound_ns = r->bound_ns,
+        .bound_ns = {[WORKER_STARTS] = r->bound_ns},
         .start_seq = r->seq,
         .resume_step = -1,
         .first_step = -1,
@@ -465,6 +465,7 @@ static void end(struct worker *w, const struct record *r) {
         return;
     w->exit_ns = r->t_ns;
     w->exit_seq = r->seq;
+    w->bound_ns[WORKER_ENDS] = r->bound_ns;
     w->exit_code = (int)record_i64(r, "code", 0);
     w->exit_signal = (int)record_i64(r, "signal", 0);
     w->exit_known = record_get(r, "code") || record_get(r, "signal");
@@ -479,14 +480,17 @@ static void hear(struct worker *w, const struct record *r) {
         if (!w->first_step_ns) {
             w->first_step_ns = r->t_ns;
             w->first_step = step;
+            w->bound_ns[WORKER_STEPS] = r->bound_ns;
         }
         w->last_step_ns = r->t_ns;
         if (step > w->last_step)
             w->last_step = step;
     } else if (record_is(r, "ready") && !w->ready_ns) {
         w->ready_ns = r->t_ns;
+        w->bound_ns[WORKER_READY] = r->bound_ns;
     } else if (record_is(r, "resume") && !w->resume_ns) {
         w->resume_ns = r->t_ns;
+        w->bound_ns[WORKER_RESUMES] = r->bound_ns;
         w->resume_step = record_i64(r, "step", -1);
     } else if (record_is(r, "done")) {
         w->done_ns = r->t_ns;
@@ -515,7 +519,6 @@ void rounds_feed(struct rounds *rs, const struct record *r) {
     struct worker *w = rounds_worker(rs, r->pid);
     if (!w)
         return;
-    w->bound_ns = r->bound_ns > w->bound_ns ? r->bound_ns : w->bound_ns;
     rs->printed |= r->source == SOURCE_JOB && *record_text(r, "from") && !record_is(r, "log");
     if (r->source == SOURCE_JOB)
         hear(w, r);

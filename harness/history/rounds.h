@@ -16,6 +16,16 @@
 
 #include "harness/history/history.h"
 
+/* Of a worker, by how much they may be off. */
+enum worker_moment {
+    WORKER_STARTS,
+    WORKER_READY,
+    WORKER_RESUMES,
+    WORKER_STEPS, /* for the first time */
+    WORKER_ENDS,
+    WORKER_MOMENTS_N
+};
+
 struct worker {
     const char *node;
     int64_t pid;
@@ -35,10 +45,10 @@ struct worker {
     int64_t first_step, last_step; /* the first that it told, the highest; -1: none */
     const char *model;             /* of its done event, "" */
     int64_t lost_events;
-    int64_t bound_ns; /* each of its stamps may be so much off: its host has a clock of its own */
-    int64_t start_seq, exit_seq; /* records that prove it */
-    bool spawned;                /* the job has started it, below another */
-    bool hosts;                  /* it has only started others: no worker */
+    int64_t bound_ns[WORKER_MOMENTS_N]; /* where its host has a clock of its own; else 0 */
+    int64_t start_seq, exit_seq;        /* records that prove it */
+    bool spawned;                       /* the job has started it, below another */
+    bool hosts;                         /* it has only started others: no worker */
 };
 
 struct round {

@@ -129,23 +129,30 @@ static void name_clocks(char *out, size_t size, const char *one, const char *oth
         snprintf(out, size, "the clock of %.40s is", one ? one : other ? other : "its host");
 }
 
+/* Whether what makes it uncertain is less the clock than who was late to look at it. */
+static bool was_late(const struct doubt *d, size_t at) {
+    return record_late_ns(d->whole->records[at]) > half_ns(d, at);
+}
+
 /* The sentence: the two moments, the time between them, the host and the bound. */
 static void say(struct finding *f, const struct doubtful *q, size_t one, size_t other) {
     const struct doubt *d = q->doubt;
     const struct history *h = d->whole;
     char first[80], second[80], clocks[110], was[300];
+    const char *why = was_late(d, one) || was_late(d, other) ? " (its helper was late)" : "";
     size_t a = d->middle_ns[one] <= d->middle_ns[other] ? one : other, b = a == one ? other : one;
     bool alone = f->status != FINDING_FAIL;
     str_copy(was, sizeof(was), f->seen);
     name_moment(first, sizeof(first), h->records[a]);
     name_moment(second, sizeof(second), h->records[b]);
     name_clocks(clocks, sizeof(clocks), host_of(d, a), host_of(d, b));
-    finding_unknown(f, alone ? q->check->summary : f->broken,
-                    "%s came %.3f ms before %s, and %s known to within %.3f ms: too close to tell; "
-                    "%s: %.60s",
-                    first, (double)(d->middle_ns[b] - d->middle_ns[a]) / 1e6, second, clocks,
-                    (double)(half_ns(d, a) + half_ns(d, b)) / 1e6,
-                    f->status == FINDING_PASS ? "else it passed" : "else", was);
+    finding_unknown(
+        f, alone ? q->check->summary : f->broken,
+        "%s came %.3f ms before %s, and %s known to within %.3f ms%s: too close to tell; "
+        "%s: %.60s",
+        first, (double)(d->middle_ns[b] - d->middle_ns[a]) / 1e6, second, clocks,
+        (double)(half_ns(d, a) + half_ns(d, b)) / 1e6, why,
+        f->status == FINDING_PASS ? "else it passed" : "else", was);
     f->loud = false;
     finding_prove(f, h->records[a]->seq, h->records[b]->seq);
 }

@@ -8,7 +8,7 @@ struct json_writer *recorder_begin(struct recorder *rec, int64_t t_ns, enum sour
 
 struct json_writer *recorder_begin_at(struct recorder *rec, const struct clock_stamp *at,
                                       enum source source, const char *kind) {
-    const struct history_stamp stamp = {at->t_ns, at->bound_ns, at->there_ns};
+    const struct history_stamp stamp = {at->t_ns, at->bound_ns, at->there_ns, at->late_ns};
     return history_begin_at(rec->history, &stamp, source, kind);
 }
 

@@ -173,12 +173,13 @@ int64_t check_grace_ns(const struct scenario *s, bool after_failure) {
 
 /* ---- times between two hosts ---- */
 
-int64_t check_off_ns(const struct worker *a, const struct worker *b) {
-    return str_eq(a->node, b->node) ? 0 : a->bound_ns + b->bound_ns;
+int64_t check_off_ns(const struct worker *ended, const struct worker *w, enum worker_moment m) {
+    return str_eq(ended->node, w->node) ? 0 : ended->bound_ns[WORKER_ENDS] + w->bound_ns[m];
 }
 
-const char *check_off_text(char *out, size_t size, const struct worker *a, const struct worker *b) {
-    return clocks_text(out, size, check_off_ns(a, b), false);
+const char *check_off_text(char *out, size_t size, const struct worker *ended,
+                           const struct worker *w, enum worker_moment m) {
+    return clocks_text(out, size, check_off_ns(ended, w, m), false);
 }
 
 /* ---- agents ---- */

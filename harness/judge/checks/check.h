@@ -129,11 +129,12 @@ void checks_without_events(struct buf *out);
  * none, or other semantics. */
 const struct incident *check_forsaken(const struct trial *t, const char *node, int64_t by_ns);
 
-/* By how much a time between moments of these two workers may be off: 0 on one node, and where all
- * clocks are ours. */
-int64_t check_off_ns(const struct worker *a, const struct worker *b);
+/* By how much the time from the end of a worker to a moment of another may be off: 0 on one node, and
+ * where all clocks are ours. */
+int64_t check_off_ns(const struct worker *ended, const struct worker *w, enum worker_moment m);
 /* " +- 0.4 ms", to stand behind that time; "" for 0. */
-const char *check_off_text(char *out, size_t size, const struct worker *a, const struct worker *b);
+const char *check_off_text(char *out, size_t size, const struct worker *ended,
+                           const struct worker *w, enum worker_moment m);
 
 extern const struct check *const checks[]; /* alphabetical, NULL-ended */
 const struct check *check_find(const char *name);

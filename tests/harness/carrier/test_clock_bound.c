@@ -121,16 +121,17 @@ static void test_what_they_stamp_happened_within_its_bound(void **state) {
         struct clock_bound b = {0};
         struct clock_stamp stamp;
         int64_t at = 100 * s + (int64_t)rand_below(&r, 1000) * s;
-        assert_false(clock_bound_stamp(&b, at, at, &stamp));
+        assert_false(clock_bound_stamp(&b, at, 0, at, &stamp));
         for (int i = 0; i < 10; i++) {
             struct clock_sample q = ask(&o, at, 1 + (int64_t)rand_below(&r, 3000000), 1000,
                                         1 + (int64_t)rand_below(&r, 3000000));
             assert_int_equal(clock_bound_add(&b, &q), 0);
             for (int k = 0; k < 10; k++) {
                 int64_t truth = q.t4 - 2 * s + (int64_t)rand_below(&r, 4000) * ms;
-                int64_t heard = (truth > q.t4 ? truth : q.t4) + (int64_t)rand_below(&r, 5000000);
-                assert_true(clock_bound_stamp(&b, there(&o, truth), heard, &stamp));
-                assert_true(stamp.bound_ns > 0 && stamp.there_ns == there(&o, truth));
+                int64_t late = k % 2 ? (int64_t)rand_below(&r, 9000000) : 0, done = truth + late;
+                int64_t heard = (done > q.t4 ? done : q.t4) + (int64_t)rand_below(&r, 5000000);
+                assert_true(clock_bound_stamp(&b, there(&o, truth + late), late, heard, &stamp));
+                assert_true(stamp.bound_ns > 0 && stamp.there_ns == there(&o, done));
                 assert_true(stamp.t_ns + stamp.bound_ns >= truth - 1);
                 assert_true(stamp.t_ns - stamp.bound_ns <= truth + 1);
                 assert_true(stamp.t_ns <= heard);

@@ -118,6 +118,25 @@ static void test_a_clock_that_is_set_leaves_open_only_what_was_stamped_meanwhile
     clocks_fini(&c);
 }
 
+/* Who was late to stamp it may have stamped it long after it had happened; others of its host do not move
+ * with it. */
+static void test_what_was_stamped_late_may_have_happened_before(void **state) {
+    (void)state;
+    struct history h = {0};
+    struct clocks c;
+    put(&h, &(struct history_stamp){10 * s, ms, 17 * s, 0}, "worker-start", "n1");
+    put(&h, &(struct history_stamp){11 * s - 20 * ms, 21 * ms, 18 * s, 40 * ms}, "worker-exit",
+        "n1");
+    put(&h, &(struct history_stamp){12 * s, ms, 19 * s, 0}, "worker-start", "n1");
+    clocks_load(&c, &h);
+    assert_true(c.earliest_ns[1] <= 11 * s - 40 * ms && c.latest_ns[1] >= 11 * s);
+    assert_true(c.latest_ns[1] <= 11 * s + 2 * ms);
+    assert_true(c.earliest_ns[0] >= 10 * s - ms && c.latest_ns[2] <= 12 * s + ms);
+    assert_int_equal(record_late_ns(h.records[1]), 40 * ms);
+    history_fini(&h);
+    clocks_fini(&c);
+}
+
 /* Somebody else's history: nobody noticed that a clock was set. */
 static void test_stamps_that_contradict_one_another_are_taken_each_for_itself(void **state) {
     (void)state;
@@ -176,6 +195,7 @@ int main(void) {
         cmocka_unit_test(test_a_history_of_one_clock_tells_of_none),
         cmocka_unit_test(test_the_truth_lies_within_what_is_told_and_that_is_never_wider),
         cmocka_unit_test(test_a_clock_that_is_set_leaves_open_only_what_was_stamped_meanwhile),
+        cmocka_unit_test(test_what_was_stamped_late_may_have_happened_before),
         cmocka_unit_test(test_stamps_that_contradict_one_another_are_taken_each_for_itself),
         cmocka_unit_test(test_a_bound_is_written_and_read_and_what_is_none_is_refused),
     };

@@ -93,7 +93,7 @@ static bool judge_claim(const struct trial *t, struct finding *f, const struct r
     finding_prove(f, truth->exit_seq);
     return WRONG(w, expected, "the agent of %s names rank %lld on %s, which ended %.0f ms%s later",
                  claim->node, rank, node, (double)(w->exit_ns - truth->exit_ns) / 1e6,
-                 check_off_text(off, sizeof(off), w, truth));
+                 check_off_text(off, sizeof(off), w, truth, WORKER_ENDS));
 }
 
 static bool judge(const struct trial *t, struct finding *f) {

@@ -23,13 +23,13 @@ static void judge_pair(const struct trial *t, struct finding *f, const struct wo
                         "which is less than the harness was late itself",
                         next->number, (double)late / 1e6, old->rank, old->node, old->round);
     else
-        finding_fail(f,
-                     "One round at a time: a round starts when all workers of the last are dead.",
-                     "every worker of the earlier rounds has ended before the next round starts",
-                     "rank %d on %s of round %d started while rank %d on %s of round %d was alive "
-                     "(for another %.1f ms%s)",
-                     first->rank, first->node, next->number, old->rank, old->node, old->round,
-                     (double)late / 1e6, check_off_text(off, sizeof(off), old, first));
+        finding_fail(
+            f, "One round at a time: a round starts when all workers of the last are dead.",
+            "every worker of the earlier rounds has ended before the next round starts",
+            "rank %d on %s of round %d started while rank %d on %s of round %d was alive "
+            "(for another %.1f ms%s)",
+            first->rank, first->node, next->number, old->rank, old->node, old->round,
+            (double)late / 1e6, check_off_text(off, sizeof(off), old, first, WORKER_STARTS));
     finding_prove(f, first->start_seq, old->exit_seq);
 }
 

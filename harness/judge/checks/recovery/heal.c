@@ -82,7 +82,7 @@ static int64_t took_ns(const struct trial *t, struct finding *f, const struct in
 static const char *off_text(char *out, size_t size, const struct trial *t) {
     int64_t most_ns = 0;
     for (size_t i = 0; i < t->rounds->workers_n; i++) {
-        int64_t one_ns = t->rounds->workers[i]->bound_ns;
+        int64_t one_ns = t->rounds->workers[i]->bound_ns[WORKER_STEPS];
         most_ns = one_ns > most_ns ? one_ns : most_ns;
     }
     return clocks_text(out, size, most_ns, false);
@@ -111,8 +111,8 @@ static bool judge_healed(const struct trial *t, struct finding *f, const struct 
     }
     char off[40];
     if (slowest)
-        return finding_pass(f, "the next step %.0f ms%s after %s was healed",
-                            (double)longest / 1e6, off_text(off, sizeof(off), t), slowest->id);
+        return finding_pass(f, "the next step %.0f ms%s after %s was healed", (double)longest / 1e6,
+                            off_text(off, sizeof(off), t), slowest->id);
     return finding_skip(f, "nothing was healed while the job ran");
 }
 

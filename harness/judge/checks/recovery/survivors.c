@@ -79,7 +79,7 @@ static int64_t last_seen_ns(const struct history *h) {
 struct survivors_tally {
     int rounds;
     int64_t longest_ns, off_ns; /* off: by so much that may be more or less */
-    int64_t last_seen_ns; /* of the run */
+    int64_t last_seen_ns;       /* of the run */
     struct agent_moves agents;
 };
 
@@ -96,7 +96,7 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
         return true;
     if (in_time) {
         tally->longest_ns = took;
-        tally->off_ns = check_off_ns(w, failed);
+        tally->off_ns = check_off_ns(w, failed, WORKER_ENDS);
         return true;
     }
     const char *expected = finding_expected(
@@ -115,8 +115,8 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
     return finding_fail(
         f, broken, expected,
         "rank %d on %s of round %d lived on for %.1f s%s after rank %d on %s had failed", w->rank,
-        w->node, w->round, (double)took / 1e9, check_off_text(off, sizeof(off), w, failed),
-        failed->rank, failed->node);
+        w->node, w->round, (double)took / 1e9,
+        check_off_text(off, sizeof(off), w, failed, WORKER_ENDS), failed->rank, failed->node);
 }
 
 static bool judge_round(const struct trial *t, struct finding *f, const struct round *r,
