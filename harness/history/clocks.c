@@ -35,6 +35,47 @@ static bool is_of(const struct record *r, const char *kind) {
     return r->source == SOURCE_HARNESS && record_is(r, kind) && *r->node;
 }
 
+/* ---- what came of a fault came after it ---- */
+
+static bool is_end_of(const struct record *r, int64_t pid) {
+    return r->source == SOURCE_KERNEL && r->pid == pid &&
+           (record_is(r, "worker-exit") || record_is(r, "agent-exit") ||
+            record_is(r, "store-exit"));
+}
+
+static void end_after(const struct clocks *c, const struct history *h, size_t fired, int64_t pid,
+                      int64_t *floor_ns) {
+    for (size_t i = fired + 1; i < h->n; i++) {
+        if (!is_end_of(h->records[i], pid))
+            continue;
+        if (c->of[i] >= 0)
+            floor_ns[i] = h->records[fired]->t_ns;
+        return;
+    }
+}
+
+static bool same_firing(const struct record *a, const struct record *b) {
+    return str_eq(record_text(a, "id"), record_text(b, "id")) &&
+           record_i64(a, "n", 1) == record_i64(b, "n", 1);
+}
+
+/* The harness has fired it, by its own clock, and then it was done to a process that lived: that cannot
+ * have ended before. By the place of a record; 0: nothing is known of it. */
+static void find_floors(const struct clocks *c, const struct history *h, int64_t *floor_ns) {
+    for (size_t i = 0; i < h->n; i++) {
+        const struct record *in_force = h->records[i];
+        if (in_force->source != SOURCE_HARNESS || !record_is(in_force, "fault-in-force"))
+            continue;
+        size_t fired = i;
+        while (fired && !(h->records[fired]->source == SOURCE_HARNESS &&
+                          record_is(h->records[fired], "fault-fired") &&
+                          same_firing(h->records[fired], in_force)))
+            fired--;
+        json_each(t, fired ? record_get(in_force, "targets") : NULL)
+            end_after(c, h, fired, json_get_i64(t, "pid", 0), floor_ns);
+    }
+}
+
 /* ---- what is known of the stamps of one of them ---- */
 
 /* A life of a clock lasts until it is set. */
@@ -47,6 +88,7 @@ struct stamped_record {
 struct stamps {
     struct stamped_record *v;
     size_t n;
+    const int64_t *floor_ns; /* find_floors */
 };
 
 static int by_stamp(const void *a, const void *b) {
@@ -56,6 +98,11 @@ static int by_stamp(const void *a, const void *b) {
     if (x->there_ns != y->there_ns)
         return x->there_ns < y->there_ns ? -1 : 1;
     return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* A floor that lies above all that is possible is none. */
+static int64_t not_before(int64_t t_ns, int64_t floor_ns, int64_t latest_ns) {
+    return floor_ns > t_ns && floor_ns <= latest_ns ? floor_ns : t_ns;
 }
 
 /* What lies between the last time that it was asked and the time at which it was found to have been
@@ -128,7 +175,8 @@ static void settle(struct clocks *c, const struct history *h, const struct stamp
             c->earliest_ns[at] = r->t_ns - r->bound_ns + record_late_ns(r);
             c->latest_ns[at] = r->t_ns + r->bound_ns;
         }
-        c->earliest_ns[at] -= record_late_ns(r);
+        c->earliest_ns[at] =
+            not_before(c->earliest_ns[at] - record_late_ns(r), s->floor_ns[at], c->latest_ns[at]);
         int64_t half_ns = (c->latest_ns[at] - c->earliest_ns[at] + 1) / 2;
         k->least_ns = half_ns < k->least_ns ? half_ns : k->least_ns;
         k->most_ns = half_ns > k->most_ns ? half_ns : k->most_ns;
@@ -144,8 +192,9 @@ static void read_stamps(struct clocks *c, const struct history *h, struct stamps
     for (size_t i = 0; i < h->n; i++) {
         const struct record *r = h->records[i];
         if (c->of[i] == place) {
-            c->earliest_ns[i] = r->t_ns - r->bound_ns + record_late_ns(r);
             c->latest_ns[i] = r->t_ns + r->bound_ns;
+            c->earliest_ns[i] = not_before(r->t_ns - r->bound_ns + record_late_ns(r),
+                                           s->floor_ns[i], c->latest_ns[i]);
             s->v[s->n++] = (struct stamped_record){i, record_there_ns(r), life};
         } else if (is_of(r, "clock-step") && str_eq(r->node, k->node)) {
             leave_open(c, h, s, asked, r);
@@ -180,7 +229,10 @@ void clocks_load(struct clocks *c, const struct history *h) {
         c->of[i] = r->bound_ns ? (int32_t)place : -1;
         c->earliest_ns[i] = c->latest_ns[i] = r->t_ns;
     }
-    struct stamps s = {.v = arena_array(&c->arena, struct stamped_record, h->n)};
+    int64_t *floor_ns = arena_array(&c->arena, int64_t, h->n);
+    find_floors(c, h, floor_ns);
+    struct stamps s = {.v = arena_array(&c->arena, struct stamped_record, h->n),
+                       .floor_ns = floor_ns};
     for (size_t k = 0; k < c->n; k++) {
         s.n = 0;
         read_stamps(c, h, &s, (int32_t)k);

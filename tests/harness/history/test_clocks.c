@@ -137,6 +137,42 @@ static void test_what_was_stamped_late_may_have_happened_before(void **state) {
     clocks_fini(&c);
 }
 
+/* Its end may have been stamped late, and yet was the fault's doing. Another's may have come before. */
+static void test_whom_a_fault_has_struck_has_not_ended_before(void **state) {
+    (void)state;
+    struct history h = {0};
+    struct clocks c;
+    history_begin(&h, 9 * s, SOURCE_HARNESS, "run");
+    history_end(&h);
+    for (int k = 0; k < 2; k++) {
+        struct json_writer *w = history_begin(&h, 10 * s + k * ms, SOURCE_HARNESS,
+                                              k ? "fault-in-force" : "fault-fired");
+        json_put_string(w, "id", "kill");
+        json_put_i64(w, "n", 1);
+        if (k) {
+            json_array(w, "targets");
+            json_object(w, NULL);
+            json_put_i64(w, "pid", 7);
+            json_end_object(w);
+            json_end_array(w);
+        }
+        history_end(&h);
+    }
+    for (int pid = 7; pid < 9; pid++) {
+        const struct history_stamp at = {10 * s, 20 * ms, 17 * s + pid, 0};
+        struct json_writer *w = history_begin_at(&h, &at, SOURCE_KERNEL, "worker-exit");
+        json_put_string(w, "node", pid == 7 ? "n1" : "n2");
+        json_put_i64(w, "pid", pid);
+        history_end(&h);
+    }
+    clocks_load(&c, &h);
+    assert_int_equal(c.earliest_ns[3], 10 * s);
+    assert_true(c.earliest_ns[4] < 10 * s - 19 * ms);
+    assert_true(c.latest_ns[3] > 10 * s + 19 * ms);
+    history_fini(&h);
+    clocks_fini(&c);
+}
+
 /* Somebody else's history: nobody noticed that a clock was set. */
 static void test_stamps_that_contradict_one_another_are_taken_each_for_itself(void **state) {
     (void)state;
@@ -196,6 +232,7 @@ int main(void) {
         cmocka_unit_test(test_the_truth_lies_within_what_is_told_and_that_is_never_wider),
         cmocka_unit_test(test_a_clock_that_is_set_leaves_open_only_what_was_stamped_meanwhile),
         cmocka_unit_test(test_what_was_stamped_late_may_have_happened_before),
+        cmocka_unit_test(test_whom_a_fault_has_struck_has_not_ended_before),
         cmocka_unit_test(test_stamps_that_contradict_one_another_are_taken_each_for_itself),
         cmocka_unit_test(test_a_bound_is_written_and_read_and_what_is_none_is_refused),
     };
