@@ -25,6 +25,11 @@ expect: {outcome: succeeded, recover_within: 60s, detect_within: 60s}
 limits: {total: 180s}
 END
 }
+# On a host that has no processor to spare helpers stamp late, and say so: what is open must be open for that.
+only_too_close() { # only_too_close FILE
+    local open
+    open=$(grep -E '^  [?] ' "$1") && ! grep -qvE 'too close to tell|but the harness itself was late by' <<<"$open"
+}
 run_of() { echo "$TMPDIR"/"$1"/*/history.jsonl; }
 
 # ---- the truth lies within each bound, and the verdict is what it is on one clock ----
@@ -32,7 +37,7 @@ run_of() { echo "$TMPDIR"/"$1"/*/history.jsonl; }
 scenario drifts 30
 "$bin/rankquake" run "$TMPDIR/drifts.yaml" --out "$TMPDIR/drifts" </dev/null >"$TMPDIR/said" 2>&1
 rc=$?
-[ $rc = 0 ] || only_harness_was_late "$TMPDIR/said" || fail "exit $rc: $(cat "$TMPDIR/said")"
+[ $rc = 0 ] || { [ $rc = 2 ] && only_too_close "$TMPDIR/said"; } || fail "exit $rc: $(cat "$TMPDIR/said")"
 python3 "$here/stamps.py" "$(run_of drifts)" n1 "$TMPDIR/first" 7000000000 100 || fail "bounds of n1"
 grep -q 'training again after [0-9]* ms +- [0-9.]* ms' "$TMPDIR/said" || fail "no bound behind a time: $(cat "$TMPDIR/said")"
 grep -qE 'n1 .*: 7\.00[0-9]* s ahead, asked [0-9]+ times, its stamps known to \+-' "$TMPDIR/said" || fail "n1's clock is not told"
@@ -46,7 +51,7 @@ grep -qE 'n1 .* its clock is (6999|700[01])\.[0-9]+ to (6999|700[01])\.[0-9]+ ms
 
 # ---- the same run where nobody knows the clock better than to ten seconds ----
 
-if [ $rc = 0 ]; then
+if [ $rc = 0 ] || [ $rc = 2 ]; then
     cp -R "$dir" "$TMPDIR/wide"
     sed -i -E 's/"bound":[0-9]+/"bound":10000000000/' "$TMPDIR/wide/history.jsonl"
     sed -i -E 's/,"there":[0-9]+//' "$TMPDIR/wide/history.jsonl"
