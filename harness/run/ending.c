@@ -48,13 +48,13 @@ static bool failed_by_itself(const struct round *r) {
 /* In a control run a round that failed says it all: what launchers would do about it is of no
  * interest, and a script with a mistake in it would only fail again and again. Other launchers than
  * ours may still hold what the workers printed: by the next start, or by their own end, they have
- * let go of it. */
+ * let go of it. And of a host that is lost its workers may tell first. */
 static void round_end(struct engine *e, const struct round *r) {
     struct ending *x = own(e, ending);
     if (e->spec->control || e->phase != ENGINE_RUNNING || !failed_by_itself(r))
         return;
     x->control_failed = true;
-    if (str_eq(e->plan->scenario->job.launcher, "rankrun"))
+    if (str_eq(e->plan->scenario->job.launcher, "rankrun") && !e->plan->provider)
         engine_end(e, "worker failed");
 }
 
