@@ -165,7 +165,7 @@ const struct history_kind history_kinds[] = {
      FIELDS(WHO, F("round", INT), F("who", TEXT), F("rank", INT), F("processes", INT),
             F("rss", INT), F("threads", INT), F("fds", INT), F("kinds", MAP))},
     {SOURCE_KERNEL, "worker-exit", "a worker has ended; unknown: nobody could tell how",
-     FIELDS(WHO, ENDED, ONE("unknown", BOOL), F("there_ns", INT))},
+     FIELDS(WHO, ENDED, ONE("unknown", BOOL))},
 
     {SOURCE_WIRE, "fault-evidence", "frames were dropped, delayed or changed",
      FIELDS(FAULT, F("what", TEXT), F("dropped_in", INT), F("dropped_out", INT), F("fewest", INT),
@@ -203,7 +203,7 @@ const struct history_kind history_kinds[] = {
     {SOURCE_PROBE, "worker-exec", "the worker's command runs", FIELDS(WHO)},
     {SOURCE_PROBE, "worker-start", "a worker was started, and what it was given",
      FIELDS(WHO, F("argv0", TEXT), MUST("env", MAP), F("below", INT), F("by", TEXT),
-            F("output", TEXT), F("output_error", TEXT), F("there_ns", INT))},
+            F("output", TEXT), F("output_error", TEXT))},
 
     {SOURCE_JOB, "checkpoint-begin", "a checkpoint is begun", FIELDS(F("step", INT))},
     {SOURCE_JOB, "checkpoint-commit", "it is complete and durable", FIELDS(F("step", INT))},
