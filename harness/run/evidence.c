@@ -27,10 +27,10 @@ static bool is_unannounced(const struct evidence *e) {
     return e->unannounced;
 }
 
-/* All of what would show it is how things stand just now. */
-static bool is_looked_at_only(const struct run_entry *a) {
+/* All of what would show it passes with it. */
+static bool is_momentary(const struct run_entry *a) {
     for (int k = 0; k < EVIDENCES_N; k++)
-        if (has(a, k) && !evidences[k]->unannounced)
+        if (has(a, k) && !evidences[k]->momentary)
             return false;
     return true;
 }
@@ -141,7 +141,7 @@ static void ask_hosts(struct run_entry *a) {
 
 /* Once it is undone, what looks like it is something else. */
 void evidence_look(struct run_entry *a) {
-    if (a->is_undone && is_looked_at_only(a))
+    if (a->is_undone && is_momentary(a))
         return;
     if (!look(a) && is_asked_for(a) && has_any(a, is_unannounced))
         ask_hosts(a);

@@ -111,7 +111,7 @@ felt_at 25 worker-signal
 
 # A directory that each host has for itself; a key that nobody knows.
 says 3 'give --out a directory that all hosts share' by_ssh "$TMPDIR/calm.yaml" --fresh --out "$bed/local"
-grep -q 'n[01] (worker@n[01]): .* is not there what it is here' "$TMPDIR/said" || fail "whose directory it is: $(cat "$TMPDIR/said")"
+grep -qE '(n[01]|store) \(worker@n[01]\): .* is not there what it is here' "$TMPDIR/said" || fail "whose directory it is: $(cat "$TMPDIR/said")"
 ssh-keygen -q -t ed25519 -N '' -f "$TMPDIR/wrong"
 sed "s#IdentityFile .*#IdentityFile $TMPDIR/wrong#" "$bed/ssh_config" >"$TMPDIR/wrong_config"
 says 4 'worker@n0: cannot be reached: exit code 255' by_ssh "$TMPDIR/calm.yaml" --out "$TMPDIR/runs" --ssh "ssh -F $TMPDIR/wrong_config"

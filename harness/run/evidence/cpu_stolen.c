@@ -48,6 +48,7 @@ const struct evidence evidence_cpu_stolen = {
     .what = "what runs on the node waited while something else had its processors",
     .absent = "what runs on it has not waited for a processor",
     .unannounced = true,
+    .momentary = true,
     .begin = begin,
     .felt = felt,
 };

@@ -34,6 +34,7 @@ const struct evidence evidence_limit_lowered = {
     .what = "the target has other limits than before",
     .absent = "its limits are what they were",
     .unannounced = true,
+    .momentary = true,
     .begin = begin,
     .felt = felt,
 };

@@ -12,5 +12,6 @@ const struct evidence evidence_lock_held = {
     .what = "a thread of the target is held, and its others wait for a lock",
     .absent = "its other threads, if it has any, were not seen to wait while one was held",
     .unannounced = true,
+    .momentary = true,
     .felt = felt,
 };

@@ -22,6 +22,7 @@ const struct evidence evidence_target_slowed = {
     .what = "the target was seen to stand still, and to run again",
     .absent = "it was not seen to stand still and then to run again",
     .unannounced = true,
+    .momentary = true,
     .begin = begin,
     .felt = felt,
 };

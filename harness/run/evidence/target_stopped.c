@@ -14,5 +14,6 @@ const struct evidence evidence_target_stopped = {
     .what = "every thread of the target stands still",
     .absent = "not every thread of it was seen to stand still",
     .unannounced = true,
+    .momentary = true,
     .felt = felt,
 };

@@ -10,5 +10,6 @@ const struct evidence evidence_thread_held = {
     .what = "a thread of the target is held",
     .absent = "no thread of it was seen to be held",
     .unannounced = true,
+    .momentary = true,
     .felt = felt,
 };
