@@ -60,6 +60,10 @@ static bool is_down(const struct partition *p) {
            impairment_is_down(&p->how, clock_monotonic_ns() - p->since_ns);
 }
 
+static void name_partition(char out[NAME_MAX_LEN], const struct partition *p) {
+    snprintf(out, NAME_MAX_LEN, "partition-%lld", (long long)p->id);
+}
+
 static size_t want(const struct far_cut *k, struct wanted_cut **ret) {
     const struct cluster *c = k->cluster;
     struct wanted_cut *v = NULL;
@@ -67,7 +71,7 @@ static size_t want(const struct far_cut *k, struct wanted_cut **ret) {
     list_each(it, &c->partitions) {
         const struct partition *p = list_entry(it, struct partition, link);
         struct wanted_cut w = {.partition = p};
-        snprintf(w.name, sizeof(w.name), "partition-%lld", (long long)p->id);
+        name_partition(w.name, p);
         if (is_down(p))
             mem_push(v, n) = w;
     }
@@ -251,7 +255,7 @@ static int plane_of(const struct far_cut *k, const char *name) {
     list_each(it, &k->cluster->partitions) {
         const struct partition *p = list_entry(it, struct partition, link);
         char own[NAME_MAX_LEN];
-        snprintf(own, sizeof(own), "partition-%lld", (long long)p->id);
+        name_partition(own, p);
         for (int i = 0; i < PLANES_N && str_eq(own, name); i++)
             if (p->how.planes >> i & 1)
                 return i;

@@ -59,6 +59,25 @@ static bool same_firing(const struct record *a, const struct record *b) {
            record_i64(a, "n", 1) == record_i64(b, "n", 1);
 }
 
+/* Who was held on that node until the fault was in force; 0: nobody. */
+static int64_t held_on(const struct history *h, size_t fired, const char *node) {
+    const struct record *f = h->records[fired];
+    int64_t step = record_i64(f, "step", -1);
+    for (size_t i = fired; i-- > 0 && json_get_bool(f->fields, "held", false) && step >= 0;) {
+        const struct record *r = h->records[i];
+        if (r->source == SOURCE_JOB && record_is(r, "step") && str_eq(r->node, node))
+            return record_i64(r, "step", -1) == step ? r->pid : 0;
+    }
+    return 0;
+}
+
+/* Of a node it is who was held there: it lived. */
+static int64_t struck(const struct history *h, size_t fired, const struct json *target) {
+    return str_eq(json_get_string(target, "what", ""), "node")
+               ? held_on(h, fired, json_get_string(target, "node", ""))
+               : json_get_i64(target, "pid", 0);
+}
+
 /* The harness has fired it, by its own clock, and then it was done to a process that lived: that cannot
  * have ended before. By the place of a record; 0: nothing is known of it. */
 static void find_floors(const struct clocks *c, const struct history *h, int64_t *floor_ns) {
@@ -72,7 +91,7 @@ static void find_floors(const struct clocks *c, const struct history *h, int64_t
                           same_firing(h->records[fired], in_force)))
             fired--;
         json_each(t, fired ? record_get(in_force, "targets") : NULL)
-            end_after(c, h, fired, json_get_i64(t, "pid", 0), floor_ns);
+            end_after(c, h, fired, struck(h, fired, t), floor_ns);
     }
 }
 
@@ -98,6 +117,11 @@ static int by_stamp(const void *a, const void *b) {
     if (x->there_ns != y->there_ns)
         return x->there_ns < y->there_ns ? -1 : 1;
     return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* What its helper has counted by itself was so when it was stamped. */
+static int64_t late_ns(const struct record *r) {
+    return record_is(r, "leftovers") ? 0 : record_late_ns(r);
 }
 
 /* A floor that lies above all that is possible is none. */
@@ -176,7 +200,7 @@ static void settle(struct clocks *c, const struct history *h, const struct stamp
             c->latest_ns[at] = r->t_ns + r->bound_ns;
         }
         c->earliest_ns[at] =
-            not_before(c->earliest_ns[at] - record_late_ns(r), s->floor_ns[at], c->latest_ns[at]);
+            not_before(c->earliest_ns[at] - late_ns(r), s->floor_ns[at], c->latest_ns[at]);
         int64_t half_ns = (c->latest_ns[at] - c->earliest_ns[at] + 1) / 2;
         k->least_ns = half_ns < k->least_ns ? half_ns : k->least_ns;
         k->most_ns = half_ns > k->most_ns ? half_ns : k->most_ns;

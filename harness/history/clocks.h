@@ -3,8 +3,9 @@
  *
  * A stamp of another host is known within a bound, and no two of one host are independent: between
  * them that clock has gone on as ours has, but for CLOCKS_DRIFT_PPM. So each is narrowed by all others
- * of its host, those that came later too; and whom a fault has struck has not ended before it was fired. All of a host may have happened at its earliest, or all at
- * its latest, or at any share of the way between: nothing that was recorded contradicts it. */
+ * of its host, those that came later too; and whom a fault has struck, or who was held on the node that
+ * it has struck, has not ended before it was fired. All of a host may have happened at its earliest, or
+ * all at its latest, or at any share of the way between: nothing that was recorded contradicts it. */
 #pragma once
 
 #include "harness/history/history.h"

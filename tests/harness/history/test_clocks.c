@@ -173,6 +173,74 @@ static void test_whom_a_fault_has_struck_has_not_ended_before(void **state) {
     clocks_fini(&c);
 }
 
+/* What was counted when it was stamped was not so before. */
+static void test_what_a_helper_has_counted_was_so_when_it_was_stamped(void **state) {
+    (void)state;
+    struct history h = {0};
+    struct clocks c;
+    put(&h, &(struct history_stamp){10 * s - 20 * ms, 21 * ms, 17 * s, 40 * ms}, "agent-exit",
+        "n1");
+    put(&h, &(struct history_stamp){10 * s - 18 * ms, 21 * ms, 17 * s + 2 * ms, 40 * ms},
+        "leftovers", "n1");
+    clocks_load(&c, &h);
+    assert_true(c.earliest_ns[0] <= 10 * s - 38 * ms);
+    assert_true(c.earliest_ns[1] > 10 * s - 2 * ms);
+    history_fini(&h);
+    clocks_fini(&c);
+}
+
+static void put_told(struct history *h, int64_t t_ns, const char *node, int pid, int step) {
+    struct json_writer *w = history_begin_at(
+        h, &(struct history_stamp){t_ns, 20 * ms, 7 * s + t_ns, 0}, SOURCE_JOB, "step");
+    json_put_string(w, "node", node);
+    json_put_i64(w, "pid", pid);
+    json_put_i64(w, "step", step);
+    history_end(h);
+}
+
+/* A node is struck while a worker of it is held: that one lived. */
+static void check_struck_node(bool held, int step, bool has_floor) {
+    struct history h = {0};
+    struct clocks c;
+    put_told(&h, 9 * s, "n1", 7, step);
+    struct json_writer *w = history_begin(&h, 10 * s, SOURCE_HARNESS, "fault-fired");
+    json_put_string(w, "id", "kill");
+    json_put_i64(w, "n", 1);
+    json_put_i64(w, "step", 37);
+    json_put_bool(w, "held", held);
+    history_end(&h);
+    w = history_begin(&h, 10 * s + ms, SOURCE_HARNESS, "fault-in-force");
+    json_put_string(w, "id", "kill");
+    json_put_i64(w, "n", 1);
+    json_array(w, "targets");
+    json_object(w, NULL);
+    json_put_string(w, "what", "node");
+    json_put_string(w, "node", "n1");
+    json_put_i64(w, "pid", 1);
+    json_end_object(w);
+    json_end_array(w);
+    history_end(&h);
+    for (int pid = 7; pid < 9; pid++) {
+        const struct history_stamp at = {10 * s, 20 * ms, 17 * s + pid, 0};
+        w = history_begin_at(&h, &at, SOURCE_KERNEL, "worker-exit");
+        json_put_string(w, "node", "n1");
+        json_put_i64(w, "pid", pid);
+        history_end(&h);
+    }
+    clocks_load(&c, &h);
+    assert_int_equal(c.earliest_ns[3] == 10 * s, has_floor);
+    assert_true(c.earliest_ns[4] < 10 * s - 19 * ms || has_floor);
+    history_fini(&h);
+    clocks_fini(&c);
+}
+
+static void test_who_was_held_on_a_node_that_was_struck_has_not_ended_before(void **state) {
+    (void)state;
+    check_struck_node(true, 37, true);
+    check_struck_node(false, 37, false);
+    check_struck_node(true, 36, false);
+}
+
 /* Somebody else's history: nobody noticed that a clock was set. */
 static void test_stamps_that_contradict_one_another_are_taken_each_for_itself(void **state) {
     (void)state;
@@ -233,6 +301,8 @@ int main(void) {
         cmocka_unit_test(test_a_clock_that_is_set_leaves_open_only_what_was_stamped_meanwhile),
         cmocka_unit_test(test_what_was_stamped_late_may_have_happened_before),
         cmocka_unit_test(test_whom_a_fault_has_struck_has_not_ended_before),
+        cmocka_unit_test(test_what_a_helper_has_counted_was_so_when_it_was_stamped),
+        cmocka_unit_test(test_who_was_held_on_a_node_that_was_struck_has_not_ended_before),
         cmocka_unit_test(test_stamps_that_contradict_one_another_are_taken_each_for_itself),
         cmocka_unit_test(test_a_bound_is_written_and_read_and_what_is_none_is_refused),
     };
