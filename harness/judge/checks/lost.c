@@ -52,10 +52,21 @@ static void find_dead_man(struct lost *l, const struct history *h) {
              (double)record_i64(r, "silent_ns", 0) / 1e9);
 }
 
+/* Others have found it silent where it has not noticed that it was. */
+static bool find_silence(struct lost *l, const struct history *h) {
+    const struct record *r = history_newest(h, SOURCE_HARNESS, "dead-man");
+    if (!r)
+        return false;
+    *l = (struct lost){.any = true,
+                       .sound_n = first_since(h, r->t_ns - record_i64(r, "silent_ns", 0))};
+    find_dead_man(l, h);
+    return true;
+}
+
 static bool find_absence(struct lost *l, const struct history *h) {
     const struct record *longest = longest_absence(h);
     if (!longest)
-        return false;
+        return find_silence(l, h);
     bool blind = record_i64(longest, "max_ns", 0) > HISTORY_BLIND_NS;
     *l = (struct lost){.any = true, .blind = blind, .seq = longest->seq, .sound_n = h->n};
     history_each(r, h) {
