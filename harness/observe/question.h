@@ -29,11 +29,14 @@ struct question_spec {
     int64_t within_ns; /* it is killed then; one that cannot be is given up 10 s later */
 };
 
+/* All that a node has of its own; needs <sched.h>. */
+#define QUESTION_IN_NODE (CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC)
+
 /* Where a program runs, for its in_child: in namespaces (CLONE_NEW*) of the process behind pidfd,
  * its pids excepted, which only a further child could have, and there in cwd, or in /. */
 struct question_place {
-    int pidfd; /* -1: here, in the caller's directory */
-    int namespaces;
+    int pidfd;      /* -1: here, in the caller's directory */
+    int namespaces; /* of a node: QUESTION_IN_NODE */
     const char *cwd;
     bool privileged; /* there with the caller's rights, not those of a job (rights.h) */
 };

@@ -114,8 +114,7 @@ static struct question *start(struct probes_asked *a, struct err *err) {
                             .node = a->node ? node_plan(a->node)->name : "",
                             .tmp = a->node ? node_tmp_dir(a->node) : "/tmp"};
     bool by_us = a->probe->url;
-    int all = CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC;
-    struct question_place to = {first.pidfd, by_us ? CLONE_NEWNET : all, a->owner->cwd,
+    struct question_place to = {first.pidfd, by_us ? CLONE_NEWNET : QUESTION_IN_NODE, a->owner->cwd,
                                 e->plan->scenario->cluster.privileged && !by_us};
     FILE_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     const int fds[] = {null, -1, null};

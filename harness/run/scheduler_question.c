@@ -13,8 +13,7 @@ struct question *scheduler_question_ask(struct engine *e, struct node *n, questi
                                         void *arg, struct err *err) {
     struct target first = {.pidfd = -1};
     node_target(n, &first);
-    struct question_place to = {
-        first.pidfd, CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC, "/", false};
+    struct question_place to = {first.pidfd, QUESTION_IN_NODE, "/", false};
     FILE_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     const int fds[] = {null, -1, null};
     const char *const argv[] = {"scontrol", "--oneliner", "show", "node", node_plan(n)->name, NULL};

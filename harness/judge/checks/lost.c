@@ -41,10 +41,7 @@ static size_t first_since(const struct history *h, int64_t t_ns) {
 
 /* It stood still for so long that what lasted was undone by others: from then on it is another run
  * than the one that was asked for. */
-static void find_dead_man(struct lost *l, const struct history *h) {
-    const struct record *r = history_newest(h, SOURCE_HARNESS, "dead-man");
-    if (!r)
-        return;
+static void tell_dead_man(struct lost *l, const struct record *r) {
     l->blind = true;
     l->seq = r->seq;
     snprintf(l->why, sizeof(l->why),
@@ -52,21 +49,16 @@ static void find_dead_man(struct lost *l, const struct history *h) {
              (double)record_i64(r, "silent_ns", 0) / 1e9);
 }
 
-/* Others have found it silent where it has not noticed that it was. */
-static bool find_silence(struct lost *l, const struct history *h) {
-    const struct record *r = history_newest(h, SOURCE_HARNESS, "dead-man");
-    if (!r)
-        return false;
-    *l = (struct lost){.any = true,
-                       .sound_n = first_since(h, r->t_ns - record_i64(r, "silent_ns", 0))};
-    find_dead_man(l, h);
-    return true;
-}
-
 static bool find_absence(struct lost *l, const struct history *h) {
     const struct record *longest = longest_absence(h);
+    const struct record *dead_man = history_newest(h, SOURCE_HARNESS, "dead-man");
+    if (!longest && dead_man) { /* others have found it silent where it has not noticed it */
+        int64_t since_ns = dead_man->t_ns - record_i64(dead_man, "silent_ns", 0);
+        *l = (struct lost){.any = true, .sound_n = first_since(h, since_ns)};
+        tell_dead_man(l, dead_man);
+    }
     if (!longest)
-        return find_silence(l, h);
+        return dead_man;
     bool blind = record_i64(longest, "max_ns", 0) > HISTORY_BLIND_NS;
     *l = (struct lost){.any = true, .blind = blind, .seq = longest->seq, .sound_n = h->n};
     history_each(r, h) {
@@ -76,7 +68,8 @@ static bool find_absence(struct lost *l, const struct history *h) {
     snprintf(l->why, sizeof(l->why),
              "the harness itself was away for %.1f s (a host or a process that was stopped)",
              (double)record_i64(longest, "max_ns", 0) / 1e9);
-    find_dead_man(l, h);
+    if (dead_man)
+        tell_dead_man(l, dead_man);
     return true;
 }
 

@@ -4,7 +4,11 @@
 #include "base/str.h"
 #include "base/sys/file.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -198,6 +202,30 @@ int cases_read(struct cases *c, const char *file, const char *check, struct err 
     if (rc == 0)
         rc = cases_parse(c, name, check, arena_strdup(&c->arena, buf_str(&text)), err);
     buf_fini(&text);
+    return rc;
+}
+
+static int read_one(struct cases *c, const char *dir, const char *name, struct err *err) {
+    char file[PATH_MAX], check[NAME_MAX + 1];
+    snprintf(file, sizeof(file), "%s/%s", dir, name);
+    snprintf(check, sizeof(check), "%.*s", (int)strcspn(name, "."), name);
+    if (!*check)
+        return 0;
+    const struct check *of = check_find(check);
+    return of ? cases_read(c, file, of->name, err)
+              : err_say(err, -EINVAL, "%s: there is no check %s", file, check);
+}
+
+int cases_read_all(struct cases *c, const char *dir, struct err *err) {
+    struct dirent **names;
+    int n = scandir(dir, &names, NULL, alphasort);
+    int rc = n < 0 ? err_set(err, -errno, "%s", dir) : 0;
+    for (int i = 0; i < n; i++) {
+        rc = rc ? rc : read_one(c, dir, names[i]->d_name, err);
+        free(names[i]);
+    }
+    if (n >= 0)
+        free(names);
     return rc;
 }
 

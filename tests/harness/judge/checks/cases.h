@@ -56,4 +56,7 @@ int cases_parse(struct cases *c, const char *file, const char *check, const char
 /* The same of a file. Returns 0 or a negative errno. */
 int cases_read(struct cases *c, const char *file, const char *check, struct err *err);
 
+/* The same of all files DIR/CHECK.txt; -EINVAL also where there is no such check. */
+int cases_read_all(struct cases *c, const char *dir, struct err *err);
+
 void cases_fini(struct cases *c);

@@ -4,9 +4,6 @@
 
 #include "harness/judge/checks/check.h"
 
-#include <dirent.h>
-#include <errno.h>
-
 #define CASES   "tests/harness/judge/checks/cases"
 #define KILLED  "worker-killed"
 #define DARK    "node-powered-off"
@@ -21,24 +18,10 @@ static struct cases cases;
 /* Every file is named after a check. */
 static int read_cases(void **state) {
     (void)state;
-    struct dirent **names;
     struct err err = {0};
-    int n = scandir(CASES, &names, NULL, alphasort), rc = n < 0 ? -1 : 0;
-    for (int i = 0; i < n; i++) {
-        char file[300], check[300];
-        snprintf(file, sizeof(file), CASES "/%s", names[i]->d_name);
-        snprintf(check, sizeof(check), "%.*s", (int)strcspn(names[i]->d_name, "."),
-                 names[i]->d_name);
-        if (*check && rc == 0 && !check_find(check))
-            rc = err_say(&err, -EINVAL, "%s: there is no check %s", file, check);
-        else if (*check && rc == 0)
-            rc = cases_read(&cases, file, check_find(check)->name, &err);
-        free(names[i]);
-    }
+    int rc = cases_read_all(&cases, CASES, &err);
     if (rc < 0)
-        print_error("%s\n", n < 0 ? CASES " is missing (tests run from the root)" : err.msg);
-    if (n >= 0)
-        free(names);
+        print_error("%s\n", err.msg);
     return rc;
 }
 

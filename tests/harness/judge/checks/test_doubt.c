@@ -11,9 +11,6 @@
 #include "harness/judge/doubt.h"
 #include "harness/judge/views.h"
 
-#include <dirent.h>
-#include <errno.h>
-
 #define CASES "tests/harness/judge/checks/cases"
 
 static const int64_t s = 1000000000;
@@ -23,12 +20,7 @@ static struct cases cases;
 static int read_cases(void **state) {
     (void)state;
     struct err err = {0};
-    int rc = 0;
-    for (size_t i = 0; checks[i] && rc == 0; i++) {
-        char file[300];
-        snprintf(file, sizeof(file), CASES "/%s.txt", checks[i]->name);
-        rc = access(file, R_OK) == 0 ? cases_read(&cases, file, checks[i]->name, &err) : 0;
-    }
+    int rc = cases_read_all(&cases, CASES, &err);
     if (rc < 0)
         print_error("%s\n", err.msg);
     return rc;
