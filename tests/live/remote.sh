@@ -2,6 +2,7 @@
 # Scenarios on hosts of their own: by a command each on this machine, and by ssh as an ordinary user. Faults strike held workers at
 # an exact step; what cannot be had is skipped with the host's name; what keeps a host from being used is told with it; and nothing
 # is left on any host, also when it is lost in mid-run.
+# alone: helpers that wait for a processor stamp late, and checks are open then
 # deadline: 600 s
 set -u
 # A host is one run's at a time: that of this script has a place of its own for its lock.
@@ -42,7 +43,7 @@ says() {
     "$@" >"$TMPDIR/said" 2>&1 </dev/null
     got=$?
     [ "$rc$got" = 02 ] && only_too_close "$TMPDIR/said" && got=0
-    [ $got = "$rc" ] && grep -qF -- "$pattern" "$TMPDIR/said" || fail "$*: wanted $rc and '$pattern', got $got: $(tail -n 60 "$TMPDIR/said")"
+    [ $got = "$rc" ] && grep -qF -- "$pattern" "$TMPDIR/said" || fail "$*: wanted $rc and '$pattern', got $got: $(grep -E '^  [?✗] |^seen ' "$TMPDIR/said"; tail -n 60 "$TMPDIR/said")"
 }
 # A fault came at the step that it was asked for, while its target was held, and was felt.
 felt_at() { # felt_at STEP FAULT
