@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -116,6 +117,28 @@ int signature_make(const char *key, const struct buf *text, struct buf *ret, str
     return r;
 }
 
+/* A string as SSH writes one: its length in four bytes, the highest first. False: it is cut. */
+static bool take_string(const struct buf *from, size_t *at, size_t *len) {
+    const uint8_t *p = (const uint8_t *)from->data + *at;
+    if (from->len - *at < 4)
+        return false;
+    *len = (size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
+    *at += 4;
+    if (from->len - *at < *len)
+        return false;
+    *at += *len;
+    return true;
+}
+
+/* ssh-keygen reads on where version and reserved text are others, which nothing signs. */
+static bool is_version_1(const struct buf *bytes) {
+    static const char magic[] = "SSHSIG\0\0\0\1";
+    size_t at = sizeof(magic) - 1, key, namespace, reserved;
+    return bytes->len >= at && memcmp(bytes->data, magic, at) == 0 &&
+           take_string(bytes, &at, &key) && take_string(bytes, &at, &namespace) &&
+           take_string(bytes, &at, &reserved) && reserved == 0;
+}
+
 /* ssh-keygen lets blanks and line ends differ. We do not: of a signature there is one form. */
 static bool is_exact(const struct buf *signature) {
     BUF_FINI struct buf packed = {0}, bytes = {0}, coded = {0}, again = {0};
@@ -125,7 +148,7 @@ static bool is_exact(const struct buf *signature) {
     for (size_t i = strlen(head); i < n - strlen(tail); i++)
         if (signature->data[i] != '\n')
             buf_putc(&packed, signature->data[i]);
-    if (!packed.len || !base64_take(&bytes, packed.data, packed.len))
+    if (!packed.len || !base64_take(&bytes, packed.data, packed.len) || !is_version_1(&bytes))
         return false;
     base64_put(&coded, bytes.data, bytes.len);
     buf_puts(&again, head);

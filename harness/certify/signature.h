@@ -1,6 +1,6 @@
 /* signature: of a certificate, by a key of the operator's, made and checked by OpenSSH's
  * ssh-keygen(1): `-Y sign -n rankquake-certificate`. Keys on tokens and in agents work as they do
- * there. */
+ * there. Its form is that of OpenSSH's PROTOCOL.sshsig. */
 #pragma once
 
 #include "base/buf.h"

@@ -81,7 +81,8 @@ verify 12 'may not sign it by files_only' 'a key for other things' good --signer
 verify 13 'it has expired: it held until' 'expired' good --signers signers --at 2100-01-01
 verify 13 'yet to come' 'not yet' good --signers signers --at 2001-01-01
 
-# Changed: a copy of which some bytes are others.
+# Changed: a copy of which some bytes are others, the same ones each time.
+RANDOM=1
 history=$(cd good && echo runs/001/*/history.jsonl)
 scenario=${history%/*}/scenario.yaml
 changed=0
@@ -100,7 +101,7 @@ cp -R good bad
 size() { stat -c %s "good/$1"; }
 for ((i = 0; i < $(size certificate.json); i += 13)); do change certificate.json $i certificate.json; done
 for ((i = 0; i < $(size certificate.json.sig); i++)); do change certificate.json.sig $i; done
-for ((i = 0; i < 20; i++)); do change "$history" $((RANDOM * 32768 % $(size "$history") + 0)); done
+for ((i = 0; i < 20; i++)); do change "$history" $(((RANDOM * 32768 + RANDOM) % $(size "$history"))); done
 for file in "$scenario" acts.jsonl certificate.html; do
     for ((i = 0; i < 5; i++)); do change "$file" $((RANDOM % $(size "$file"))); done
 done
