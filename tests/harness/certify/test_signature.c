@@ -11,11 +11,16 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const int64_t KEY_WAIT_NS = INT64_C(60) * 1000000000;
 
 static char dir[64], key[80], signers[80];
 static struct buf text, signature;
+
+static bool has_keygen(void) {
+    return access("/usr/bin/ssh-keygen", X_OK) == 0;
+}
 
 static int make_key(void) {
     struct process p;
@@ -48,6 +53,8 @@ static int set_up(void **state) {
     snprintf(key, sizeof(key), "%s/key", dir);
     snprintf(signers, sizeof(signers), "%s/signers", dir);
     buf_puts(&text, "{\"certificate\":1}\n");
+    if (!has_keygen())
+        return 0;
     return make_key() < 0 || allow_key() < 0 ? -1 : signature_make(key, &text, &signature, NULL);
 }
 
@@ -66,12 +73,16 @@ static int check(void) {
 
 static void test_what_was_signed_is_good(void **state) {
     (void)state;
+    if (!has_keygen())
+        skip();
     assert_int_equal(check(), SIGNATURE_GOOD);
 }
 
 /* ssh-keygen takes version 0 for version 1: one bit of the 44th byte. */
 static void test_one_bit_that_is_another_is_bad(void **state) {
     (void)state;
+    if (!has_keygen())
+        skip();
     for (size_t i = 0; i < signature.len; i++)
         for (int bit = 0; bit < 8; bit++) {
             signature.data[i] ^= (char)(1 << bit);
@@ -83,6 +94,8 @@ static void test_one_bit_that_is_another_is_bad(void **state) {
 
 static void test_of_another_text_is_bad(void **state) {
     (void)state;
+    if (!has_keygen())
+        skip();
     buf_putc(&text, '\n');
     assert_int_equal(check(), SIGNATURE_BAD);
     text.len--;
