@@ -56,6 +56,7 @@ binary test_of_nothing </dev/null
 : >tests/room/test_unbuilt.c
 echo 'echo "why it failed"; exit 1' >tests/live/bad.sh
 judge 1 '11 passed, 6 failed, 2 skipped'
+heard '^failed: tests/live/bad.sh$'
 heard '^FAIL .* tests/room/test_dies \(died on signal 11, cpu [0-9.]+s\)$'
 heard '^FAIL .* tests/room/test_hangs \(stopped after 2 s, cpu [0-9.]+s\)$'
 heard '^    \| why it failed$'
