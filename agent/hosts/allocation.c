@@ -1,6 +1,6 @@
 #include "agent/hosts/allocation.h"
 
-#include "agent/hosts/hostlist.h"
+#include "base/hostlist.h"
 #include "base/str.h"
 
 #include <errno.h>

@@ -253,7 +253,12 @@ int cluster_up(struct cluster *c, struct err *err) {
 }
 
 void cluster_failed(struct cluster *c, const struct err *err) {
-    if (c->has_failed || c->going_down)
+    if (!c->going_down)
+        cluster_lost(c, err);
+}
+
+void cluster_lost(struct cluster *c, const struct err *err) {
+    if (c->has_failed || c->is_down)
         return;
     c->has_failed = true; /* what follows from it says nothing new */
     if (c->cb.failed)

@@ -218,11 +218,15 @@ int node_recover(struct node *n, const struct fault *f, const struct target *t,
 
 /* ---- what comes from the node ---- */
 
-void node_failed(struct node *n, struct err *err) {
+static void name_it(const struct node *n, struct err *err) {
     if (n->link)
         err_wrap(err, "%s (%s): ", n->plan->name, n->plan->host->name);
     else
         err_wrap(err, "%s: ", n->plan->name);
+}
+
+void node_failed(struct node *n, struct err *err) {
+    name_it(n, err);
     cluster_failed(n->cluster, err);
 }
 
@@ -361,6 +365,7 @@ static void on_hello(struct node *n, struct message *m) {
 
 /* What it still had to undo when it was told to end, and what it could not take along. */
 static void on_bye(struct node *n, struct message *m) {
+    n->bade = json_get_i64(m->json, "signal", 0) == 0;
     cluster_left(n->cluster, n->plan->name, json_get(m->json, "left"));
 }
 
@@ -431,11 +436,26 @@ static void program_taken_along(struct node *n) {
     program_ended(n, status);
 }
 
+/* A host may be taken away in the moment in which a run ends by that: its programs are told first. */
+static void tell_end(struct node *n, int status, const char *said) {
+    struct cluster *c = n->cluster;
+    bool late = c->going_down && n->link && n->greeted && !n->bade;
+    char text[64];
+    struct err err;
+    if (c->going_down ? !late : n->killed)
+        return;
+    err_say(&err, -ECHILD, "%s%s: %s%s%s%s",
+            n->link ? "it was lost" : "its first process ended by itself",
+            late ? " as the run ended" : "", process_status_text(status, text, sizeof(text)),
+            *said ? ", \"" : "", said, *said ? "\"" : "");
+    name_it(n, &err);
+    cluster_lost(c, &err);
+}
+
 static void on_end(void *arg, int fd, int what) {
     struct node *n = arg;
     struct cluster *c = n->cluster;
     int status = 0;
-    char text[64];
     struct err err;
     carrier_read(n->control); /* what it still had to say */
     const char *said = n->link ? host_link_last_words(n->link) : "";
@@ -453,13 +473,7 @@ static void on_end(void *arg, int fd, int what) {
     c->isolation->ended(n);
     if (!c->going_down && disk_link_off(n, &err) != 0)
         node_failed(n, &err);
-    if (!n->killed && !c->going_down) {
-        err_say(&err, -ECHILD,
-                n->link ? "it was lost: %s%s%s%s" : "its first process ended by itself: %s%s%s%s",
-                process_status_text(status, text, sizeof(text)), *said ? ", \"" : "", said,
-                *said ? "\"" : "");
-        node_failed(n, &err);
-    }
+    tell_end(n, status, said);
     if (c->cb.node_down)
         c->cb.node_down(c->arg, n);
     cluster_settle(c);
@@ -515,7 +529,7 @@ int node_start(struct node *n, bool fresh_disk, struct err *err) {
     }
     n->killed = n->silent = false;
     n->state = NODE_SETUP;
-    n->greeted = false;
+    n->greeted = n->bade = false;
     n->control = carrier_new(c->loop, &n->ends, &(struct carrier_listener){handle, on_silent, n});
     n->ends = CARRIER_ENDS_NONE;
     n->on_end = loop_fd(c->loop, n->init.pidfd, LOOP_READ, on_end, n);

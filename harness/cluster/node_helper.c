@@ -57,6 +57,7 @@ struct helper {
     bool privileged;         /* the program keeps the rights of whoever started the harness */
     struct call_watch watch; /* of the program */
     int watched;             /* its watch, until the harness has it; -1: none */
+    int signo;               /* that told it to end; 0: none */
     bool settling;           /* the program has ended, its leftovers are not counted yet */
     struct loop_source *on_settle, *on_notice;
     const struct habitat *habitat;
@@ -803,8 +804,10 @@ static void on_end(void *arg, const struct err *why) {
     loop_stop(h->loop);
 }
 
+/* By others than the harness, whose word is the end of what it says. */
 static void on_told_to_end(void *arg, int signo) {
     struct helper *h = arg;
+    h->signo = signo;
     loop_stop(h->loop);
 }
 
@@ -819,6 +822,8 @@ static void say_bye(struct helper *h) {
     if (h->clients)
         node_clients_drain(h->clients);
     answer(h, "bye");
+    if (h->signo)
+        json_put_i64(&h->w, "signal", h->signo);
     json_put_strings(&h->w, "left", texts_list(&left));
     json_array(&h->w, "healed");
     if (!carrier_has_lane(h->carrier)) /* here the harness undoes what lasts, or its death does */

@@ -40,8 +40,8 @@
  *   harness  beat {}                  nothing but a sign that it is there: see dead_man.h
  *   helper   healed {silent_ns, undone:[{fault, name, error|null}..]}    it said nothing for too long
  *   helper   broken {error}: it cannot go on
- *   helper   bye {left:[text..], healed:[{fault, name, error|null}..]}: it ends; what it could not
- *            take along, and what it has undone
+ *   helper   bye {left:[text..], healed:[{fault, name, error|null}..], signal}: it ends; what it could
+ *            not take along, and what it has undone; signal where one has told it to end
  *
  * Without a lane there are no descriptors, and this is said in their place:
  *   setup    {run, probe}: which run it is, for the host's lock and its log of acts (host_record.h),

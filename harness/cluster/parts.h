@@ -76,6 +76,7 @@ struct node {
     struct process init;
     struct carrier *control;  /* NULL: it is off */
     bool greeted;             /* the helper has said hello */
+    bool bade;                /* it has said bye, and because the harness had ended it */
     struct carrier_ends ends; /* that isolation_ops.spawn has made, until `control` has them */
     int listener;
     int diag; /* kept after the node's end, to destroy the sockets it left; keeps its network */
@@ -155,6 +156,8 @@ int cluster_spawn(const char *verb, int clone_flags, struct process *ret, int *r
 int cluster_spawn_helper(int clone_flags, struct process *ret, struct carrier_ends *ret_ends,
                          struct err *err);
 void cluster_failed(struct cluster *c, const struct err *err);
+/* The same of what is no consequence of taking it down. */
+void cluster_lost(struct cluster *c, const struct err *err);
 /* The harness had been silent for too long: what of the cluster has undone what lasted there. */
 void cluster_healed(struct cluster *c, const char *who, const struct json *said);
 /* A node helper has ended, and this it could not take along. */

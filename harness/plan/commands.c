@@ -1,5 +1,6 @@
 /* What a run starts because the scenario says so, by where: in the nodes, or on the host. */
 #include "base/str.h"
+#include "harness/plan/entries.h"
 #include "harness/plan/features.h"
 #include "harness/plan/interpreter.h"
 
@@ -150,8 +151,13 @@ static void add_hosts(struct commands_list *l) {
     const struct cluster_spec *c = &l->plan->scenario->cluster;
     struct plan *p = l->plan;
     const struct provider *provider = provider_find(provider_names[c->provider]);
-    for (int i = 0; provider && i < c->nodes && (size_t)i < c->hosts_n; i++)
-        add(l, "cluster.hosts", c->hosts_place, reaching(p, provider, c->hosts[i]),
+    const char *const *names;
+    size_t n;
+    if (!provider || hosts_name(c, &p->arena, &names, &n, NULL) != 0)
+        return; /* why not is said where they are asked */
+    for (int i = 0; i < c->nodes && (size_t)i < n; i++)
+        add(l, c->hosts ? "cluster.hosts" : "cluster.provider",
+            c->hosts ? c->hosts_place : c->provider_place, reaching(p, provider, names[i]),
             arena_printf(&p->arena, "to reach the host of n%d, as long as the run lasts", i));
 }
 

@@ -21,6 +21,10 @@ const char *entry_text(const struct timeline_entry *a, const char *word, struct 
 
 /* Asks the hosts of cluster.hosts and gives each node one. Returns 0, or -ENOTSUP with a sentence
  * that names the host: it cannot be used, or a fault of the timeline cannot there. */
+/* The hosts of a cluster that a provider reaches: those it names, or those the provider knows. Returns
+ * 0, or -EINVAL with a sentence; what it finds is in the arena. */
+int hosts_name(const struct cluster_spec *c, struct arena *a, const char *const **ret,
+               size_t *ret_n, struct err *err);
 int hosts_settle(struct plan *p, struct err *err);
 void hosts_put(const struct plan *p,
                struct buf *out); /* for people: which they are, and their clocks */

@@ -152,22 +152,35 @@ static int check_cluster(const struct plan *p, struct err *err) {
     if (p->untrusted && !p->hosts_said)
         return err_say(err, -ENOTSUP,
                        "its hosts were not asked, for a file names them: name them yourself, by "
-                       "--provider %s --hosts",
-                       provider_names[c->provider]);
-    if ((size_t)c->nodes > c->hosts_n)
-        return err_say(err, -ENOTSUP, "it has %d nodes, and there %s %zu host%s", c->nodes,
-                       c->hosts_n == 1 ? "is" : "are", c->hosts_n, c->hosts_n == 1 ? "" : "s");
+                       "--provider %s%s",
+                       provider_names[c->provider], c->hosts ? " --hosts" : "");
+    return 0;
+}
+
+int hosts_name(const struct cluster_spec *c, struct arena *a, const char *const **ret,
+               size_t *ret_n, struct err *err) {
+    const struct provider *provider = provider_find(provider_names[c->provider]);
+    if (!c->hosts && provider->find)
+        return provider->find(a, ret, ret_n, err);
+    *ret = c->hosts;
+    *ret_n = c->hosts_n;
     return 0;
 }
 
 static int ask(struct plan *p, struct err *err) {
     const struct cluster_spec *c = &p->scenario->cluster;
     char folder[PATH_MAX];
-    size_t n = (size_t)c->nodes;
+    const char *const *names;
+    size_t n = (size_t)c->nodes, known;
+    if (hosts_name(c, &p->arena, &names, &known, err) != 0)
+        return -ENOENT;
+    if (n > known)
+        return err_say(err, -ENOTSUP, "it has %d nodes, and there %s %zu host%s", c->nodes,
+                       known == 1 ? "is" : "are", known, known == 1 ? "" : "s");
     p->provider = provider_find(provider_names[c->provider]);
     p->hosts = arena_array(&p->arena, struct examined_host, n);
     for (size_t i = 0; i < n; i++)
-        p->hosts[i].name = c->hosts[i];
+        p->hosts[i].name = names[i];
     p->hosts_n = n;
     for (size_t i = 0; i < n; i++)
         if (p->provider->check(p->hosts[i].name, err) != 0)

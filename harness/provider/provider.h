@@ -6,6 +6,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 
+#include <stddef.h>
+
 /* What was asked for besides the hosts. */
 struct provider_wish {
     const char *ssh;     /* the words before the host; NULL: as the provider has it */
@@ -21,6 +23,9 @@ struct provider {
     const char *hosts; /* what a host is in its words: "a name that ssh knows" */
     /* Whether a host may be called so. Returns 0, or -EINVAL with a sentence. */
     int (*check)(const char *host, struct err *err);
+    /* Hosts that are known without being named. NULL: they have to be named. Returns 0 with at least
+     * one, in the arena, or -EINVAL with a sentence. */
+    int (*find)(struct arena *a, const char *const **ret, size_t *ret_n, struct err *err);
     /* The command that reaches the helper of a host; strings live in the arena. */
     const char *const *(*reach)(const struct provider_wish *w, const char *host, struct arena *a);
     /* The command that puts what it reads there as the helper. NULL: it has to be there already. */

@@ -2,9 +2,21 @@
  * needed that the allocation has not given. */
 #include "harness/provider/provider.h"
 
+#include "base/hostlist.h"
+#include "base/str.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
+
+static int check_allocation(struct err *err) {
+    const char *job = getenv("SLURM_JOB_ID");
+    if (job && *job)
+        return 0;
+    return err_say(err, -EINVAL,
+                   "provider slurm needs an allocation, and this is none: start it by salloc "
+                   "--no-kill -N 2, or in a script of sbatch");
+}
 
 static int check(const char *host, struct err *err) {
     size_t n = 0;
@@ -12,10 +24,30 @@ static int check(const char *host, struct err *err) {
         n++;
     if (!*host || host[n] || *host == '-')
         return err_say(err, -EINVAL, "\"%s\" is no name of a host of Slurm", host);
-    if (!getenv("SLURM_JOB_ID"))
+    return check_allocation(err);
+}
+
+/* All hosts of the job, in Slurm's order. A list for each part of a heterogeneous job is none for all. */
+static int find(struct arena *a, const char *const **ret, size_t *ret_n, struct err *err) {
+    const char *text = getenv("SLURM_JOB_NODELIST"), *parts = getenv("SLURM_HET_SIZE");
+    struct hostlist hosts;
+    int r = check_allocation(err);
+    if (r)
+        return r;
+    if (parts && !str_eq(parts, "1"))
         return err_say(err, -EINVAL,
-                       "provider slurm needs an allocation, and this is none: start it by salloc "
-                       "--no-kill -N 2, or in a script of sbatch");
+                       "a heterogeneous job of Slurm (SLURM_HET_SIZE=%s) has no one list of hosts: "
+                       "name them by --hosts or cluster.hosts",
+                       parts);
+    if (!text || !*text)
+        return err_say(err, -EINVAL,
+                       "Slurm has not said which hosts this allocation has (SLURM_JOB_NODELIST): "
+                       "name them by --hosts or cluster.hosts");
+    r = hostlist_expand(text, a, &hosts, err);
+    if (r)
+        return err_wrap(err, "SLURM_JOB_NODELIST=%s in the environment: ", text);
+    *ret = hosts.names;
+    *ret_n = hosts.n;
     return 0;
 }
 
@@ -37,5 +69,6 @@ const struct provider provider_slurm = {
     .summary = "as a step of this allocation on each",
     .hosts = "a name that Slurm knows, of this allocation",
     .check = check,
+    .find = find,
     .reach = reach,
 };

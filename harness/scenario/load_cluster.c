@@ -149,9 +149,10 @@ const struct section section_cluster = {
          "provider: ssh", reader_enum, AT(provider), PLACE(provider_place),
          .choices = provider_names, .form = "none | exec | slurm | ssh"},
         {"hosts", "a list of hosts", NULL,
-         "On which the nodes run, n0 on the first: names that ssh knows, or commands. A store of "
-         "its "
-         "own runs beside n0.",
+         "On which the nodes run, n0 on the first: names that ssh knows, or commands. With "
+         "provider: "
+         "slurm they may be left out: the allocation's then, in Slurm's order. A store of its own "
+         "runs beside n0.",
          "hosts: [node7, node8]", read_hosts, PLACE(hosts_place), .form = "[<text>]"},
         {"ssh", "words", "(ssh -o BatchMode=yes -o ConnectTimeout=10)",
          "What is put before a host that ssh reaches.", "ssh: ssh -F cluster.conf", reader_text,

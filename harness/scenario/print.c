@@ -395,8 +395,11 @@ static void put_racks(struct buf *b, const struct cluster_spec *c) {
 }
 
 static void put_hosts(struct buf *b, const struct cluster_spec *c) {
-    buf_printf(b, ", provider: %s, ", provider_names[c->provider]);
-    put_items(b, "hosts", c->hosts, c->hosts_n);
+    buf_printf(b, ", provider: %s", provider_names[c->provider]);
+    if (c->hosts) {
+        buf_puts(b, ", ");
+        put_items(b, "hosts", c->hosts, c->hosts_n);
+    }
     if (c->ssh) {
         buf_puts(b, ", ssh: ");
         put_text(b, c->ssh);

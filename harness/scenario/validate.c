@@ -86,7 +86,7 @@ static void check_provider(const struct cluster_spec *c, struct diagnostics *d) 
     if (c->hosts && !c->provider)
         diagnostics_add(d, c->hosts_place,
                         "hosts: how are they reached? Write provider: ssh, slurm or exec");
-    if (c->provider && !c->hosts)
+    if (c->provider && !c->hosts && !str_eq(provider_names[c->provider], "slurm"))
         diagnostics_add(d, c->provider_place, "provider: %s needs hosts: [...], one for each node",
                         provider_names[c->provider]);
     if (c->ssh && !str_eq(provider_names[c->provider], "ssh"))

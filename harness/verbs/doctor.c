@@ -349,7 +349,9 @@ const struct verb verb_doctor = {
              "ask other hosts in place of this one what they can do: ssh (default with hosts), "
              "slurm "
              "or exec, a command each"},
-            {"--hosts", "A,B,..", "which: names that ssh or Slurm knows; with exec one command"},
+            {"--hosts", "A,B,..",
+             "which: names that ssh or Slurm knows; with exec one command [those of this "
+             "allocation of Slurm]"},
             {"--hostfile", "FILE", "the same from a file, one a line"},
             {"--ssh", "COMMAND",
              "what stands before the host [ssh -o BatchMode=yes -o ConnectTimeout=10]"},

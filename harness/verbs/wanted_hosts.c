@@ -33,7 +33,7 @@ static char *trimmed(char *s) {
     return s;
 }
 
-static int add(struct wanted_hosts *h, char *name, struct err *err) {
+static int add(struct wanted_hosts *h, const char *name, struct err *err) {
     if (!*name)
         return err_say(err, -EINVAL, "a host without a name");
     for (size_t i = 0; i < h->n; i++)
@@ -78,13 +78,24 @@ static int check_all(const struct wanted_hosts *h, struct err *err) {
     return r;
 }
 
+/* Those that the provider knows. */
+static int read_found(struct wanted_hosts *h, struct err *err) {
+    const char *const *names;
+    size_t n;
+    int r = h->provider->find(&h->arena, &names, &n, err);
+    for (size_t i = 0; i < n && r == 0; i++)
+        r = add(h, names[i], err);
+    return r;
+}
+
 static int read_all(const struct arguments *a, struct wanted_hosts *h, struct err *err) {
     const char *list = arguments_value(a, "--hosts"), *file = arguments_value(a, "--hostfile");
-    if (!list == !file)
+    if (list ? file != NULL : !file && !h->provider->find)
         return err_say(err, -EINVAL, "name the hosts by --hosts or by --hostfile; one of %s is %s",
                        h->provider->name, h->provider->hosts);
-    int r =
-        list ? read_list(h, list, str_eq(h->provider->name, "exec"), err) : read_file(h, file, err);
+    int r = list   ? read_list(h, list, str_eq(h->provider->name, "exec"), err)
+            : file ? read_file(h, file, err)
+                   : read_found(h, err);
     return r ? r : check_all(h, err);
 }
 

@@ -28,7 +28,8 @@ int wanted_hosts_add(const struct arguments *a, struct arena *arena, const char 
      "run on other hosts, which are reached by ssh, slurm or exec, a command each; as --set "      \
      "cluster.provider=NAME"},                                                                     \
         {"--hosts", "A,B,..",                                                                      \
-         "which: names that ssh or Slurm knows, n0's first; with exec one command"},               \
+         "which: names that ssh or Slurm knows, n0's first; with exec one command [those of "      \
+         "this allocation of Slurm]"},                                                             \
         {"--hostfile", "FILE", "the same from a file, one a line"}, {                              \
         "--ssh", "COMMAND",                                                                        \
             "what stands before the host [ssh -o BatchMode=yes -o ConnectTimeout=10]"              \

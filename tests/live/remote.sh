@@ -85,6 +85,22 @@ says 0 'f: agent-hang on agent of n1' run "$TMPDIR/agent-hang.yaml"
 felt_at 25 agent-hang
 pgrep -f "^$node" >"$TMPDIR/left" && fail "left on this machine: $(cat "$TMPDIR/left")"
 
+# A host that is taken away in the moment in which the run ends by itself is lost all the same: no helper has said that all is undone.
+cat >"$TMPDIR/reach" <<END
+#!/bin/bash
+exec 3> >(exec $node > >(exec cat)) # who shares its end with a helper would find it not waiting
+cat >&3
+pkill -"\$1" -P \$!
+wait \$!
+exit 7
+END
+chmod 755 "$TMPDIR/reach"
+for signal in KILL TERM; do
+    scenario "taken-$signal" ", provider: exec, hosts: [\"$TMPDIR/reach $signal # a\", \"$node # b\"]"
+    says 3 "it was lost as the run ended: exit code 7" run "$TMPDIR/taken-$signal.yaml"
+    grep -qE '(n0|store) \(' "$TMPDIR/said" || fail "which host was lost: $(cat "$TMPDIR/said")"
+done
+
 # By ssh, as an ordinary user.
 bed=$TMPDIR/bed
 tests/clusters/ssh up "$bed" 2 >"$TMPDIR/up" 2>&1

@@ -12,11 +12,11 @@ case $? in
 77) cat "$TMPDIR/up"; exit 77 ;;
 *) fail "no cluster: $(cat "$TMPDIR/up")"; exit 1 ;;
 esac
-scenario() { # scenario NAME STEPS [ENTRY]
+scenario() { # scenario NAME STEPS [ENTRY]; which hosts these are Slurm knows
     cat >"$TMPDIR/$1.yaml" <<YAML
 scenario: $1
 about: A job on two hosts of an allocation.
-cluster: {provider: slurm, nodes: 2, hosts: [n0, n1]}
+cluster: {provider: slurm, nodes: 2}
 job:
   nnodes: "1:2"
   workers_per_node: 2
@@ -39,6 +39,17 @@ left() {
 scenario killed 40 '{id: f, when: {step: 25}, fault: worker-kill, on: rank 3}'
 "$bin/rankquake" run "$TMPDIR/killed.yaml" --out "$TMPDIR/runs" >"$TMPDIR/said" 2>&1
 [ $? = 64 ] && grep -q 'needs an allocation, and this is none' "$TMPDIR/said" || fail "outside of an allocation: $(cat "$TMPDIR/said")"
+for asked in "doctor" "plan $TMPDIR/killed.yaml" "run $TMPDIR/killed.yaml --out $TMPDIR/runs"; do
+    # shellcheck disable=SC2086
+    "$bin/rankquake" $asked --provider slurm >"$TMPDIR/said" 2>&1
+    [ $? = 64 ] && grep -q 'needs an allocation, and this is none' "$TMPDIR/said" || fail "$asked outside: $(cat "$TMPDIR/said")"
+    [ "${asked%% *}" != run ] || continue
+    # shellcheck disable=SC2086
+    inside "$bin/rankquake" $asked --provider slurm >"$TMPDIR/said" 2>&1 || fail "$asked inside: $(cat "$TMPDIR/said")"
+    grep -qw n0 "$TMPDIR/said" && grep -qw n1 "$TMPDIR/said" || fail "$asked names no hosts: $(cat "$TMPDIR/said")"
+done
+inside env -u SLURM_JOB_NODELIST "$bin/rankquake" doctor --provider slurm >"$TMPDIR/said" 2>&1
+[ $? = 64 ] && grep -q SLURM_JOB_NODELIST "$TMPDIR/said" || fail "an allocation without a list: $(cat "$TMPDIR/said")"
 inside "$bin/rankquake" run "$TMPDIR/killed.yaml" --out "$TMPDIR/runs" >"$TMPDIR/said" 2>&1 ||
     fail "a worker that is killed: $(tail -n 50 "$TMPDIR/said")"
 grep -q '"kind":"fault-fired".*"step":25,.*"held":true' "$TMPDIR"/runs/killed-*/history.jsonl || fail "the fault did not come at step 25"

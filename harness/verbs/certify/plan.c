@@ -210,7 +210,7 @@ static void put_hosts(const struct certification *c, FILE *out) {
                 provider_names[of->provider]);
         for (size_t k = 0; k < of->hosts_n; k++)
             fprintf(out, "%s %s", k ? "," : "", of->hosts[k]);
-        fprintf(out, "\n");
+        fprintf(out, "%s\n", of->hosts ? "" : " those of this allocation");
     }
 }
 

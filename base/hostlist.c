@@ -1,4 +1,4 @@
-#include "agent/hosts/hostlist.h"
+#include "base/hostlist.h"
 
 #include "base/str.h"
 
