@@ -101,6 +101,16 @@ int host_record_open(struct host_record *ret, const char *run, struct err *err) 
 
 /* ---- the log ---- */
 
+int host_record_open_log(struct host_record *ret, const char *run, struct err *err) {
+    FILE_CLOSE int dir = open_dir(err);
+    FILE_CLOSE int log = dir < 0 ? dir : open_file(dir, ".acts.jsonl", O_WRONLY | O_APPEND, err);
+    if (log < 0)
+        return log;
+    *ret = (struct host_record){-1, file_keep(&log), ""};
+    str_copy(ret->run, sizeof(ret->run), run);
+    return 0;
+}
+
 static void put_time(struct json_writer *w) {
     char text[40];
     struct timespec now;

@@ -15,6 +15,8 @@ struct host_record {
 /* Takes the host for a run, which several helpers of it may have. Returns 0, or -EBUSY with a
  * sentence that names the run which has it; another -errno. */
 int host_record_open(struct host_record *ret, const char *run, struct err *err);
+/* Its log alone: the host stays free for runs. */
+int host_record_open_log(struct host_record *ret, const char *run, struct err *err);
 /* Adds a line {t, run, act, ..}: what is about to be done, before it is. about, error: NULL is none. */
 void host_record_note(struct host_record *r, const char *act, const char *about, const char *error);
 /* The last of the log of this host and user, whole lines; nothing where there is none. */

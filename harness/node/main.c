@@ -4,6 +4,7 @@
 #include "base/manual.h"
 #include "base/str.h"
 #include "base/sys/descriptors.h"
+#include "base/sys/file.h"
 #include "base/sys/printing.h"
 #include "base/sys/process.h"
 #include "harness/carrier/hello.h"
@@ -29,7 +30,7 @@ static void pass_on(int signo) {
     kill(kept, signo);
 }
 
-static const char usage[] = "rankquake-node [--dead-man 10s]";
+static const char usage[] = "rankquake-node [--dead-man 10s | --outpost]";
 static const char about[] =
     "Starts, strikes and watches what runs on this host for a rankquake that speaks to its "
     "standard "
@@ -37,6 +38,7 @@ static const char about[] =
     "speaks to it any more.\n";
 static const struct manual_option options[] = {
     {0, "--dead-man", "TIME", "how long nothing may be heard, until setup says so: 10s", NULL},
+    {0, "--outpost", NULL, "be the rankquake beside it, which answers what preflight asks", NULL},
     {0, "--version", NULL, "its version, and that of the protocol", NULL},
     {0, "--help", NULL, "this text", NULL},
     {0}};
@@ -130,6 +132,15 @@ static int serve(int64_t dead_man_ns) {
     return EXIT_BROKEN;
 }
 
+/* Who reaches the host by a command that ends with our name reaches the other program, too. */
+static int become_outpost(void) {
+    char folder[4096], path[4200];
+    snprintf(path, sizeof(path), "%s/rankquake", file_own_folder(folder, sizeof(folder)));
+    execl(path, "rankquake", "preflight", "--outpost", NULL);
+    fprintf(stderr, "rankquake-node: start %s: %s\n", path, strerror(errno));
+    return EXIT_BROKEN;
+}
+
 int main(int argc, char **argv) {
     struct err err;
     int64_t dead_man_ns = 10000000000;
@@ -141,6 +152,8 @@ int main(int argc, char **argv) {
     if (argc == 2 && str_eq(argv[1], "--version"))
         return printf("rankquake-node %s, protocol %d\n", RANKQUAKE_VERSION, HELLO_VERSION), 0;
     for (int i = 1; i < argc; i++) {
+        if (str_eq(argv[i], "--outpost"))
+            return become_outpost();
         if (!str_eq(argv[i], "--dead-man"))
             return refuse(argv[i], "no such option");
         if (++i == argc)

@@ -39,7 +39,10 @@ static void run_write(struct outpost *o, const struct json *asked, struct json_w
         r = -errno;
     if (r < 0) {
         unlink(before);
-        errand_failed(w, r, "write %s", path);
+        if (r == -ENOENT)
+            errand_failed(w, r, "write %s, which is not shared with who has it", path);
+        else
+            errand_failed(w, r, "write %s", path);
         return;
     }
     json_put_i64(w, "fsync_us", fsync_ns / 1000);

@@ -44,7 +44,7 @@ static void run_time(struct outpost *o, const struct json *asked, struct json_wr
 static const struct errand own[] = {{"look", run_look, true}, {"time", run_time, false}, {0}};
 
 static const struct errand *find(const char *name) {
-    static const struct errand *const all[] = {own, errands_net, errands_disk};
+    static const struct errand *const all[] = {own, errands_net, errands_disk, errands_host};
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
         for (const struct errand *e = all[i]; e->name; e++)
             if (str_eq(e->name, name))
@@ -104,7 +104,7 @@ static void answer_line(struct outpost *o, const char *line, size_t len) {
 }
 
 void outpost_serve(void) {
-    struct outpost o = {.ring = -1};
+    struct outpost o = {.ring = -1, .hold = -1};
     char *line = NULL;
     size_t room = 0;
     ssize_t n;

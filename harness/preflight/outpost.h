@@ -10,6 +10,7 @@
 struct outpost {
     pid_t server; /* answers connections of other outposts; 0: there is none */
     int ring;     /* the socket at which the neighbour of an all-reduce comes; -1: none */
+    int hold;     /* the lock of this host, for as long as we live; below 0: it is not ours */
 };
 
 /* One kind of question. It adds members to the answer; what cannot be done is a member "error". */
@@ -19,7 +20,7 @@ struct errand {
     bool apart; /* in a process of its own: what it touches may hang for ever */
 };
 
-extern const struct errand errands_net[], errands_disk[]; /* ended by {0} */
+extern const struct errand errands_net[], errands_disk[], errands_host[]; /* ended by {0} */
 
 /* Nobody is listened to any more. */
 void outpost_end_server(struct outpost *o);

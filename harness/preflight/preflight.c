@@ -86,7 +86,7 @@ static void open_all(const struct preflight *f, struct preflight_stations *s, st
     s->words = arena_array(&s->arena, const char *const *, s->n);
     for (size_t i = 0; i < s->n; i++) {
         const struct preflight_host *h = f->hosts_n ? &f->hosts[i] : &here;
-        s->words[i] = words_of(f, h->name, &s->arena);
+        s->words[i] = h->words ? h->words : words_of(f, h->name, &s->arena);
         station_open(&s->v[i], h->name, h->address, s->words[i]);
     }
     call_roll(s, OPEN_NS + (int64_t)s->n * OPEN_EACH_NS);

@@ -7,6 +7,8 @@
 struct preflight_host {
     const char *name;
     const char *address; /* by which the others reach it */
+    const char *const
+        *words; /* that start an outpost there, NULL-ended; NULL: by preflight's `via` */
 };
 
 struct preflight {

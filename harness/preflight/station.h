@@ -24,6 +24,8 @@ struct station {
     int times;     /* it was started */
 };
 
+#define STATION_NONE ((struct station){.process = PROCESS_NONE, .to = -1, .from = -1, .said = -1})
+
 /* Starts the program on a host. words: NULL-ended; NULL: our own, on this host. Never fails: a host that
  * cannot be asked is silent. host and address must outlive it. */
 void station_open(struct station *ret, const char *host, const char *address,

@@ -19,10 +19,18 @@ static const char *const *reach(const struct provider_wish *w, const char *host,
     return v;
 }
 
+/* The command ends with a rankquake-node, which starts the rankquake beside it. */
+static const char *const *outpost(const struct provider_wish *w, const char *host,
+                                  struct arena *a) {
+    (void)w;
+    return reach(NULL, arena_printf(a, "%s --outpost", host), a);
+}
+
 const struct provider provider_exec = {
     .name = "exec",
     .summary = "by a command each that reaches a rankquake-node on its host",
     .hosts = "a command: podman exec -i c1 rankquake-node",
     .check = check,
     .reach = reach,
+    .outpost = outpost,
 };

@@ -28,9 +28,15 @@ struct provider {
     int (*find)(struct arena *a, const char *const **ret, size_t *ret_n, struct err *err);
     /* The command that reaches the helper of a host; strings live in the arena. */
     const char *const *(*reach)(const struct provider_wish *w, const char *host, struct arena *a);
+    /* The command that starts the outpost of preflight there: `rankquake preflight --outpost`, of the rankquake beside
+     * w->program. */
+    const char *const *(*outpost)(const struct provider_wish *w, const char *host, struct arena *a);
     /* The command that puts what it reads there as the helper. NULL: it has to be there already. */
     const char *const *(*copy)(const struct provider_wish *w, const char *host, struct arena *a);
 };
+
+/* The rankquake that is beside our own helper; in the arena. */
+const char *provider_rankquake(const struct provider_wish *w, struct arena *a);
 
 extern const struct provider *const providers[];        /* NULL-ended, sorted by name */
 const struct provider *provider_find(const char *name); /* NULL: there is none */

@@ -53,15 +53,29 @@ static int find(struct arena *a, const char *const **ret, size_t *ret_n, struct 
 
 /* -u: frames are not lines, and do not wait for one. --overlap: beside whatever else runs in the
  * allocation. --no-kill: another host's failure is not ours. */
-static const char *const *reach(const struct provider_wish *w, const char *host, struct arena *a) {
+static const char **step(const char *host, const char *program, struct arena *a) {
     const char *const words[] = {"srun", "-Q",  "-u", "--overlap", "--no-kill",
-                                 "-N1",  "-n1", "-w", host,        w->program};
+                                 "-N1",  "-n1", "-w", host,        program};
     const size_t n = sizeof(words) / sizeof(*words);
-    const char **v = arena_array(a, const char *, n + 1);
+    const char **v = arena_array(a, const char *, n + 3);
     for (size_t i = 0; i < n; i++)
         v[i] = words[i];
-    v[n] = NULL;
     return v;
+}
+
+static const char *const *reach(const struct provider_wish *w, const char *host, struct arena *a) {
+    return (const char *const *)step(host, w->program, a);
+}
+
+static const char *const *outpost(const struct provider_wish *w, const char *host,
+                                  struct arena *a) {
+    const char **v = step(host, provider_rankquake(w, a), a);
+    size_t n = 0;
+    while (v[n])
+        n++;
+    v[n++] = "preflight";
+    v[n] = "--outpost";
+    return (const char *const *)v;
 }
 
 const struct provider provider_slurm = {
@@ -71,4 +85,5 @@ const struct provider provider_slurm = {
     .check = check,
     .find = find,
     .reach = reach,
+    .outpost = outpost,
 };

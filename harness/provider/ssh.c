@@ -1,5 +1,6 @@
 /* Hosts that ssh reaches, by the user's own configuration and keys. The helper is copied there once,
  * under a name that says which it is: another version of ours finds another file. */
+#include "base/buf.h"
 #include "base/str.h"
 #include "harness/provider/provider.h"
 
@@ -20,9 +21,8 @@ static int check(const char *host, struct err *err) {
     return 0;
 }
 
-/* Not every user's shell is a Bourne shell; `script` has no single quote. */
 static const char *const *by_ssh(const struct provider_wish *w, const char *host,
-                                 const char *script, struct arena *a) {
+                                 const char *command, struct arena *a) {
     size_t n = 0;
     char **words =
         str_split(a, w->ssh ? w->ssh : "ssh -o BatchMode=yes -o ConnectTimeout=10", ' ', &n);
@@ -32,25 +32,44 @@ static const char *const *by_ssh(const struct provider_wish *w, const char *host
     v[n++] = "-T";
     v[n++] = "--";
     v[n++] = host;
-    v[n++] = arena_printf(a, "exec sh -c '%s'", script);
+    v[n++] = command;
     v[n] = NULL;
     return v;
 }
 
+/* Not every user's shell is a Bourne shell; `script` has no single quote. */
+static const char *in_shell(struct arena *a, const char *script) {
+    return arena_printf(a, "exec sh -c '%s'", script);
+}
+
 static const char *const *reach(const struct provider_wish *w, const char *host, struct arena *a) {
     return by_ssh(w, host,
-                  arena_printf(a, PLACE "[ -x \"$h\" ] || exit %d; exec \"$h\"", w->helper,
-                               PROVIDER_NO_HELPER),
+                  in_shell(a, arena_printf(a, PLACE "[ -x \"$h\" ] || exit %d; exec \"$h\"",
+                                           w->helper, PROVIDER_NO_HELPER)),
                   a);
+}
+
+/* A path within single quotes, which every shell takes as it stands. */
+static const char *const *outpost(const struct provider_wish *w, const char *host,
+                                  struct arena *a) {
+    BUF_FINI struct buf command = {0};
+    buf_puts(&command, "exec '");
+    for (const char *c = provider_rankquake(w, a); *c; c++)
+        if (*c == '\'')
+            buf_puts(&command, "'\\''");
+        else
+            buf_putc(&command, *c);
+    buf_puts(&command, "' preflight --outpost");
+    return by_ssh(w, host, arena_strdup(a, buf_str(&command)), a);
 }
 
 /* Others may copy it at the same time, and find it whole or not at all. */
 static const char *const *copy(const struct provider_wish *w, const char *host, struct arena *a) {
     return by_ssh(w, host,
-                  arena_printf(a,
-                               PLACE "umask 077; mkdir -p \"$d\" && cat >\"$h.$$\" && chmod 700 "
-                                     "\"$h.$$\" && mv \"$h.$$\" \"$h\"",
-                               w->helper),
+                  in_shell(a, arena_printf(a,
+                                           PLACE "umask 077; mkdir -p \"$d\" && cat >\"$h.$$\" && "
+                                                 "chmod 700 \"$h.$$\" && mv \"$h.$$\" \"$h\"",
+                                           w->helper)),
                   a);
 }
 
@@ -60,5 +79,6 @@ const struct provider provider_ssh = {
     .hosts = "a name that ssh knows, also USER@HOST",
     .check = check,
     .reach = reach,
+    .outpost = outpost,
     .copy = copy,
 };

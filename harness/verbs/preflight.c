@@ -5,6 +5,7 @@
 #include "harness/preflight/outpost.h"
 #include "harness/preflight/preflight.h"
 #include "harness/verbs.h"
+#include "harness/verbs/probe_wishes.h"
 #include "reports/report.h"
 
 #include <stdio.h>
@@ -15,49 +16,12 @@ struct preflight_request {
     const struct arguments *arguments;
     struct arena arena;
     struct preflight preflight;
-    struct buf given;
+    struct probe_wishes wishes;
     const char **only, **without, **results;
     bool json;
 };
 
 /* ---- what was typed ---- */
-
-static int take_ports(struct preflight_request *q, struct json_writer *w) {
-    const char *text = arguments_value(q->arguments, "--ports");
-    char **v = text ? str_split(&q->arena, text, ',', NULL) : NULL;
-    int64_t port;
-    if (v)
-        json_array(w, "ports");
-    for (; v && *v; v++) {
-        if (!str_to_i64(*v, 1, 65535, &port))
-            return verb_usage_error(q->arguments->verb, "--ports %s: write numbers: 29400,29500",
-                                    text);
-        json_put_i64(w, NULL, port);
-    }
-    if (text)
-        json_end_array(w);
-    return 0;
-}
-
-static int take_given(struct preflight_request *q) {
-    const struct arguments *a = q->arguments;
-    struct json_writer w = {.out = &q->given};
-    int64_t space = 1024, floor = 0, grace = 30;
-    int code = arguments_number(a, "--space", 0, 1 << 30, &space);
-    code = code ? code : arguments_number(a, "--floor", 0, 1 << 30, &floor);
-    code = code ? code : arguments_number(a, "--grace", 0, 86400, &grace);
-    if (code)
-        return code;
-    json_object(&w, NULL);
-    if (arguments_value(a, "--shared"))
-        json_put_string(&w, "shared", arguments_value(a, "--shared"));
-    json_put_i64(&w, "space_mb", space);
-    json_put_i64(&w, "floor_mb_s", floor);
-    json_put_i64(&w, "grace_s", grace);
-    code = take_ports(q, &w);
-    json_end_object(&w);
-    return code;
-}
 
 static int take_names(struct preflight_request *q, const char *option, const char ***ret) {
     const char *names[64] = {NULL};
@@ -134,7 +98,8 @@ static int take_all(struct preflight_request *q) {
     if (format && !str_eq(format, "text") && !str_eq(format, "json"))
         return verb_usage_error(a->verb, "--format %s is neither text nor json", format);
     q->json = str_eq(format, "json");
-    int code = take_given(q);
+    int code = probe_wishes_read(a, &q->wishes);
+    q->wishes.shared = arguments_value(a, "--shared");
     code = code ? code : take_names(q, "--probe", &q->only);
     code = code ? code : take_names(q, "--without", &q->without);
     code = code ? code : take_results(q);
@@ -165,7 +130,7 @@ static int list_probes(void) {
 static int run(struct preflight_request *q) {
     BUF_FINI struct buf out = {0};
     struct json_writer w = {.out = &out};
-    q->preflight.given = buf_str(&q->given);
+    q->preflight.given = probe_wishes_text(&q->wishes, &q->arena);
     q->preflight.only = (const char *const *)q->only;
     q->preflight.without = (const char *const *)q->without;
     q->preflight.told = tell;
@@ -189,7 +154,6 @@ static int preflight(const struct arguments *a) {
     free(q->only);
     free(q->without);
     free(q->results);
-    buf_fini(&q->given);
     arena_fini(&q->arena);
     free(q);
     return code;
@@ -210,11 +174,7 @@ const struct verb verb_preflight = {
             {"--via", "WORDS",
              "what starts rankquake on a host (default: ssh -o BatchMode=yes {host} rankquake)"},
             {"--shared", "DIR", "the directory that all hosts are to share"},
-            {"--ports", "PORTS", "29400,29500: those of the job, which must be free and reached"},
-            {"--space", "MB", "how much must be free (default: 1024)"},
-            {"--floor", "MB_S", "less between two hosts is a failure"},
-            {"--grace", "SECONDS",
-             "how long a job may take to save when it is told to leave (default: 30)"},
+            PROBE_WISHES_OPTIONS,
             {"--probe", "NAME", "only this; may be repeated"},
             {"--without", "NAME", "not this; may be repeated"},
             {"--results", "FILE",

@@ -2,6 +2,7 @@
 #include "harness/verbs/certify/certifying.h"
 
 #include "base/str.h"
+#include "harness/verbs/wanted_hosts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,8 @@ const struct verb verb_certify = {
             {"--launcher", "LAUNCHER", "the launcher, as for run"},
             {"--observe", "KIND=REGEX", "reads events from what workers print, as for run"},
             {"--isolation", "KIND", "auto, namespaces or processes, as for run"},
+            WANTED_HOSTS_OPTIONS,
+            PROBE_WISHES_OPTIONS,
             {"--signers", "FILE", "verify: who may sign, as ssh-keygen's allowed signers"},
             {"--here", NULL, "verify: the inventory must be that of this host"},
             {"--at", "DATE", "verify: as if it were 2027-01-31"},

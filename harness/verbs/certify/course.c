@@ -17,6 +17,7 @@
 struct certify_course {
     struct certification *c;
     struct headway headway;
+    const char *halted; /* the host on which somebody has; NULL: nobody has */
 };
 
 /* ---- what there is of a run ---- */
@@ -169,10 +170,19 @@ static int take_run(struct certification *c, const struct certified_point *p, co
     return again < 0 ? code : again;
 }
 
+/* On the host of a node, by somebody who need not reach this one. */
+static bool is_halted(struct certify_course *s) {
+    if (!s->halted)
+        s->halted = certify_hosts_halted(s->c);
+    return s->halted;
+}
+
 /* Below 0 nothing can be certified any more. */
 static int run_point(struct certify_course *s, const struct certified_point *p, struct err *err) {
     struct certification *c = s->c;
     int64_t until_ns, began_ns = clock_monotonic_ns();
+    if (is_halted(s))
+        return EXIT_INTERRUPTED;
     if (!has_time(c, p, &until_ns))
         return EXIT_SKIPPED;
     const char *place = arena_printf(&c->arena, "runs/%03zu", ++c->runs_n);
@@ -186,6 +196,8 @@ static int run_point(struct certify_course *s, const struct certified_point *p, 
     }
     if (code < 0 || code == EXIT_INTERRUPTED)
         return code;
+    if (is_halted(s))
+        return EXIT_INTERRUPTED;
     code = take_run(c, p, place, code);
     acts_say(&c->acts, "run-ended", "result", report_outcome(code));
     tell(s, p, code, clock_monotonic_ns() - began_ns);
@@ -212,9 +224,10 @@ int certify_run_all(struct certification *c) {
     headway_end(&s.headway);
     json_end_array(&c->writer);
     if (code == EXIT_INTERRUPTED) {
-        acts_say(&c->acts, "interrupted", "by", "a signal, or halt");
-        fprintf(stderr,
-                "rankquake certify: interrupted; nothing is certified. What was run is in %s\n",
+        const char *by =
+            s.halted ? arena_printf(&c->arena, "halted on %s", s.halted) : "interrupted";
+        acts_say(&c->acts, "interrupted", "by", s.halted ? by : "a signal, or halt");
+        fprintf(stderr, "rankquake certify: %s; nothing is certified. What was run is in %s\n", by,
                 c->dir.path);
         return code;
     }

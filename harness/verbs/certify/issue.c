@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "harness/certify/signature.h"
-#include "harness/preflight/inventory.h"
 #include "reports/certificate/certificate_page.h"
 #include "reports/report.h"
 
@@ -47,20 +46,6 @@ static void put_suite(const struct certification *c, struct json_writer *w) {
             put_file(w, c->selection.v[i].file);
     json_end_array(w);
     json_end_object(w);
-}
-
-static void put_hosts(struct json_writer *w) {
-    BUF_FINI struct buf text = {0};
-    struct json_writer inner = {.out = &text};
-    ARENA_FINI struct arena a = {0};
-    inventory_put(&inner, NULL);
-    const struct json *j = json_parse(&a, text.data, text.len, NULL);
-    json_array(w, "hosts");
-    json_object(w, NULL);
-    json_put_string(w, "name", json_get_string(j, "host", "?"));
-    json_put_tree(w, "inventory", j);
-    json_end_object(w);
-    json_end_array(w);
 }
 
 static void put_left_out(const struct certification *c, struct json_writer *w) {
@@ -107,14 +92,14 @@ struct parts {
     int code;
 };
 
-static void compose(const struct certification *c, const struct parts *p, const struct buf *page,
+static void compose(struct certification *c, const struct parts *p, const struct buf *page,
                     struct buf *out, struct err *err, int *r) {
     struct json_writer w = {.out = out};
     json_object(&w, NULL);
     put_head(c, p->code, &w);
     put_suite(c, &w);
     permit_put(&c->permit, &w, "permitted");
-    put_hosts(&w);
+    certify_hosts_put(c, &w, "hosts");
     if (p->preflight)
         json_put_tree(&w, "preflight", p->preflight);
     json_put_tree(&w, "scenarios", p->scenarios);
@@ -127,7 +112,7 @@ static void compose(const struct certification *c, const struct parts *p, const 
 
 /* ---- the whole ---- */
 
-static int make(const struct certification *c, struct parts *p, struct buf *page, struct buf *ret,
+static int make(struct certification *c, struct parts *p, struct buf *page, struct buf *ret,
                 struct err *err) {
     BUF_FINI struct buf text = {0};
     int r = 0;

@@ -4,12 +4,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/sys/clock.h"
+#include "harness/host/host_self.h"
 #include "harness/play/budget.h"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <netinet/in.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,44 +100,14 @@ static int choose_points(struct certification *c) {
 
 /* ---- whether it is permitted ---- */
 
-static const char *user_name(void) {
-    struct passwd *p = getpwuid(getuid());
-    return p ? p->pw_name : "?";
-}
-
-static const char *const *own_addresses(struct arena *a) {
-    struct ifaddrs *all = NULL;
-    size_t n = 0;
-    if (getifaddrs(&all) < 0)
-        all = NULL;
-    for (struct ifaddrs *i = all; i; i = i->ifa_next)
-        n++;
-    const char **v = arena_array(a, const char *, n + 1);
-    n = 0;
-    for (struct ifaddrs *i = all; i; i = i->ifa_next) {
-        char text[64];
-        int family = i->ifa_addr ? i->ifa_addr->sa_family : AF_UNSPEC;
-        const void *at =
-            family == AF_INET
-                ? (const void *)&((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr
-                : (const void *)&((struct sockaddr_in6 *)(void *)i->ifa_addr)->sin6_addr;
-        if ((family == AF_INET || family == AF_INET6) && inet_ntop(family, at, text, sizeof(text)))
-            v[n++] = arena_strdup(a, text);
-    }
-    freeifaddrs(all);
-    return v;
-}
-
 static int check_host_allowed(struct certification *c) {
-    struct utsname u;
-    const char *by;
-    uname(&u);
-    if (permit_allows_host(&c->permit, u.nodename, user_name(), own_addresses(&c->arena), &by))
+    const char *by, *host = host_self_name(&c->arena), *user = host_self_user(&c->arena);
+    if (!c->here || permit_allows_host(&c->permit, host, user, host_self_addresses(&c->arena), &by))
         return 0;
     return verb_usage_error(c->arguments->verb,
                             "host %s (user %s) is on the list of what nothing may be done on, by "
                             "%s; nothing was done",
-                            u.nodename, user_name(), by);
+                            host, user, by);
 }
 
 static int check_permitted(struct certification *c) {
@@ -168,8 +135,9 @@ static int check_window(const struct certification *c) {
 int certify_choose(struct certification *c) {
     int code = selection_read(&c->selection, &c->files);
     code = code ? code : check_permitted(c);
-    code = code ? code : check_host_allowed(c);
     code = code ? code : choose_points(c);
+    code = code ? code : certify_hosts_find(c);
+    code = code ? code : check_host_allowed(c);
     return code || c->plan_only ? code : check_window(c);
 }
 
@@ -200,24 +168,22 @@ static void put_permitted(const struct certification *c, FILE *out) {
         fprintf(out, "  window      %s\n", p->windows[i].text);
 }
 
-/* Those that a provider reaches, by what each is reached by. */
+/* Where nodes are. */
 static void put_hosts(const struct certification *c, FILE *out) {
-    for (size_t i = 0; i < c->points_n; i++) {
-        const struct cluster_spec *of = &c->points[i].of->scenario->cluster;
-        if (!of->provider)
-            continue;
-        fprintf(out, "  hosts       of %s, by %s:", c->points[i].name,
-                provider_names[of->provider]);
-        for (size_t k = 0; k < of->hosts_n; k++)
-            fprintf(out, "%s %s", k ? "," : "", of->hosts[k]);
-        fprintf(out, "%s\n", of->hosts ? "" : " those of this allocation");
+    struct utsname u;
+    uname(&u);
+    if (c->here || !c->hosts_n)
+        fprintf(out, "  host        %s: its nodes are emulated, and taken down after each run\n",
+                u.nodename);
+    for (size_t i = 0; i < c->hosts_n; i++) {
+        const struct certified_host *h = &c->hosts[i];
+        fprintf(out, "  %-12s%s, by %s: %s%s\n", i ? "" : "hosts", h->name, c->provider->name,
+                h->node ? "node " : "asked, and no node of a scenario", h->node ? h->node : "");
     }
 }
 
 void certify_print_plan(const struct certification *c, FILE *out) {
-    struct utsname u;
     int64_t all_ns = 0;
-    uname(&u);
     for (size_t i = 0; i < c->points_n; i++)
         all_ns += c->repeat * budget_estimate_ns(c->points[i].of);
     BUF_FINI struct buf took = {0};
@@ -225,8 +191,6 @@ void certify_print_plan(const struct certification *c, FILE *out) {
     fprintf(out, "certify %s\n", c->suite);
     fprintf(out, "  operator    %s, %s\n", c->operator_,
             c->key ? "who signs" : "and nobody signs (--key)");
-    fprintf(out, "  host        %s: its nodes are emulated, and taken down after each run\n",
-            u.nodename);
     put_hosts(c, out);
     put_permitted(c, out);
     fprintf(out, "  runs        %zu, about %s\n", c->points_n * (size_t)c->repeat, buf_str(&took));
@@ -234,6 +198,8 @@ void certify_print_plan(const struct certification *c, FILE *out) {
         fprintf(out, "    %s\n", c->points[i].name);
         put_faults(c->points[i].of, out);
     }
+    for (size_t i = 0; i < c->left_n; i++)
+        fprintf(out, "  left out    %s: %s\n", c->left[i].what, c->left[i].why);
     fflush(out);
 }
 

@@ -5,10 +5,13 @@
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
+#include "harness/host/host_hold.h"
+#include "harness/host/host_self.h"
 #include "harness/play/library.h"
 #include "harness/play/suite.h"
 #include "harness/preflight/preflight.h"
 #include "harness/verbs/typed.h"
+#include "harness/verbs/wanted_hosts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +24,8 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#define PROBED "probed" /* within the directory of a certificate */
 
 /* ---- options ---- */
 
@@ -98,7 +103,8 @@ static int take_sets(struct certification *c) {
     for (const char **s = sets; *s; s++)
         if (!strchr(*s, '='))
             return verb_usage_error(a->verb, "--set %s: write KEY=VALUE", *s);
-    int code = a->rest ? typed_replace(&c->arena, a, sets, &sets) : 0;
+    int code = wanted_hosts_asked(a) ? wanted_hosts_add(a, &c->arena, &sets) : 0;
+    code = code || !a->rest ? code : typed_replace(&c->arena, a, sets, &sets);
     if (code == 0)
         c->selection.sets = (const char *const *)with_caps(c, sets);
     return code;
@@ -140,6 +146,7 @@ static int take_options(struct certification *c) {
                                 "FILE makes a key",
                                 c->key);
     int code = arguments_headway(a, &c->wish);
+    code = code ? code : probe_wishes_read(a, &c->wishes);
     code = code ? code : take_numbers(c);
     code = code ? code : take_permit(c);
     return code ? code : take_sets(c);
@@ -182,39 +189,21 @@ static int find_suite(struct certification *c) {
 
 /* ---- one at a time on a host ---- */
 
-/* Where every user may make files, and nobody take away another's. */
-static const char *lock_path(void) {
-    const char *other = getenv("RANKQUAKE_LOCK");
-    return other && *other ? other : "/run/lock/rankquake-certify.lock";
-}
-
-static int take_lock(const struct certification *c, int *ret) {
-    char who[256] = "";
-    const char *path = lock_path();
-    int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT)
-        fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        fprintf(stderr,
-                "rankquake certify: the lock of this host, %s: %s; RANKQUAKE_LOCK names another "
-                "file, which all who certify here must agree on\n",
-                path, strerror(errno));
-        return EXIT_BROKEN;
-    }
-    fchmod(fd, 0666); /* only its owner can, and need */
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        ssize_t n = pread(fd, who, sizeof(who) - 1, 0);
-        who[n > 0 ? n : 0] = '\0';
+/* This host, where nodes are emulated on it, and every other. */
+static int take_hosts(struct certification *c, int *ret_lock) {
+    struct err err = {0};
+    const char *who = arena_printf(&c->arena, "%s (process %d of %s)", c->operator_, (int)getpid(),
+                                   host_self_name(&c->arena));
+    if (c->here || !c->hosts_n)
+        *ret_lock = host_hold_take(who, &err);
+    if (*ret_lock == -EBUSY) {
         fprintf(stderr, "rankquake certify: this host is being certified by %s; nothing was done\n",
-                *who ? who : "somebody else");
-        close(fd);
+                err.msg);
         return EXIT_SKIPPED;
     }
-    int n = snprintf(who, sizeof(who), "%s (process %d)", c->operator_, (int)getpid());
-    if (ftruncate(fd, 0) == 0 && pwrite(fd, who, (size_t)n, 0) != n)
-        who[0] = '\0'; /* nobody is told who it is, and it is locked all the same */
-    *ret = fd;
-    return 0;
+    if (*ret_lock < -1)
+        return verb_broken(c->arguments->verb, &err);
+    return certify_hosts_take(c, who);
 }
 
 /* ---- the whole ---- */
@@ -243,24 +232,56 @@ static void tell_probe(void *arg, const char *name, const struct probe_answer *a
         certify_leave_out(c, arena_printf(&c->arena, "preflight: %s", name), a->seen);
 }
 
-/* Of this host, whose nodes are emulated. What fails is certified; the suite runs all the same. */
-static void ask_host(struct certification *c) {
+/* A directory of the certificate's into which whoever we are on a host may write, for as long as it is probed, as the shared
+ * directory of a run is. NULL: it cannot be made, and the probes that need it are skipped. */
+static const char *make_shared(struct certification *c) {
+    struct folder f = FOLDER_NONE;
+    const char *path = NULL;
+    if (folder_make(&c->dir, PROBED, 0777, NULL) == 0 &&
+        folder_enter(&f, &c->dir, PROBED, NULL) == 0 && fchmod(f.fd, 01777) == 0)
+        path = arena_printf(&c->arena, "%s/" PROBED, c->dir.path);
+    folder_close(&f);
+    return path;
+}
+
+/* Those of the provider, at the port of the job's store and with the directory of the certificate, which all have to see. */
+static void add_hosts(struct certification *c, struct preflight *f) {
+    struct preflight_host *v = arena_array(&c->arena, struct preflight_host, c->hosts_n);
+    for (const struct certified_host *h = c->hosts; h < c->hosts + c->hosts_n; h++)
+        if (!h->again)
+            v[f->hosts_n++] =
+                (struct preflight_host){.name = h->name, .address = h->address, .words = h->words};
+    f->hosts = v;
+    c->wishes.shared = make_shared(c);
+    if (!c->wishes.ports_n)
+        c->wishes.ports[c->wishes.ports_n++] = PLAN_STORE_PORT;
+}
+
+/* The hosts of nodes. What fails is certified; the suite runs all the same. */
+static void ask_hosts(struct certification *c) {
     struct json_writer w = {.out = &c->preflight};
     static const char *const all[] = {NULL};
-    struct preflight f = {.given = "{}",
-                          .only = all,
+    struct preflight f = {.only = all,
                           .without = (const char *const *)c->without,
                           .results = (const char *const *)c->results,
                           .told = tell_probe,
                           .arg = c};
-    acts_say(&c->acts, "preflight", "of", "this host");
+    if (c->hosts_n)
+        add_hosts(c, &f);
+    f.given = probe_wishes_text(&c->wishes, &c->arena);
+    acts_say(&c->acts, "preflight", "of", c->hosts_n ? "the hosts of the provider" : "this host");
     preflight_run(&f, &w);
+    unlinkat(c->dir.fd, PROBED, AT_REMOVEDIR);
 }
 
 static int certify_locked(struct certification *c) {
     int code = begin(c);
-    if (code == 0)
-        ask_host(c);
+    for (const char **v = c->without; *v; v++)
+        certify_leave_out(c, arena_printf(&c->arena, "preflight: %s", *v), "by --without");
+    if (code == 0) {
+        ask_hosts(c);
+        certify_hosts_sift(c);
+    }
     code = code ? code : certify_run_all(c);
     return code ? code : certify_issue(c);
 }
@@ -276,7 +297,7 @@ static int certify(struct certification *c) {
     if (c->plan_only)
         return EXIT_PASS;
     code = certify_accept(c);
-    code = code ? code : take_lock(c, &lock);
+    code = code ? code : take_hosts(c, &lock);
     code = code ? code : certify_locked(c);
     file_close(&lock);
     return code;
@@ -290,6 +311,7 @@ int certify_suite(const struct arguments *a) {
     int code = certify(c);
     acts_close(&c->acts);
     folder_close(&c->dir);
+    certify_hosts_end(c);
     selection_fini(&c->selection);
     files_fini(&c->files);
     permit_fini(&c->permit);

@@ -128,8 +128,10 @@ static void check_inventory(struct verification *v) {
     inventory_put(&w, NULL);
     const struct json *here = json_parse(&v->arena, text.data, text.len, NULL);
     const char *host = json_get_string(here, "host", "?");
-    json_each(
-        h, json_get(v->certificate, "hosts")) if (str_eq(json_get_string(h, "name", NULL), host)) {
+    json_each(h,
+              json_get(v->certificate,
+                       "hosts")) if (str_eq(json_get_string(json_get(h, "inventory"), "host", NULL),
+                                            host)) {
         if (!difference_each(json_get(h, "inventory"), here, NULL, tell_inventory, v))
             printf("inventory   that of this host, %s\n", host);
         return;
