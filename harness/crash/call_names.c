@@ -104,11 +104,12 @@ int64_t call_does_open_how(const struct call_scene *s) {
     return open_file(s, (int)s->c->args[0], s->c->args[1], how.flags, how.mode);
 }
 
+/* Most of what a program closes was opened to read, or is a socket. */
 int64_t call_does_close(const struct call_scene *s) {
     char path[PATH_MAX];
     struct stat st;
-    FILE_CLOSE int fd = call_scene_file(s, (int)s->c->args[0], path, &st);
-    if (fd >= 0 && st.st_nlink > 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
+    FILE_CLOSE int fd = call_scene_writer(s, (int)s->c->args[0], path, &st);
+    if (fd >= 0 && st.st_nlink > 0)
         call_scene_tell(s, (struct disk_operation){.deed = DISK_CLOSE,
                                                    .path = path,
                                                    .file = call_scene_number(s, &st)});

@@ -192,6 +192,7 @@ void call_scene_moved(const struct call_scene *s) {
     s->r->last_dir.known = s->r->last_file.known = false;
     for (size_t i = 0; i < CALL_FOLDERS; i++)
         file_close(&s->r->folders[i].fd);
+    memset(s->r->outside, 0, sizeof(s->r->outside));
 }
 
 void call_scene_tell(const struct call_scene *s, struct disk_operation o) {

@@ -70,10 +70,15 @@ static bool is_below(const struct call_scene *s, const char *path, char ret[PATH
 
 /* ---- open files ---- */
 
-int call_scene_file(const struct call_scene *s, int fd, char path[PATH_MAX], struct stat *ret) {
+static int copy_fd(const struct call_scene *s, int fd) {
+    return fd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, s->r->pidfd, fd, 0);
+}
+
+/* Takes `own`, a copy of the caller's fd. */
+static int find_file(const struct call_scene *s, int own, int fd, char path[PATH_MAX],
+                     struct stat *ret) {
     char whole[PATH_MAX];
     struct call_record *r = s->r;
-    int own = fd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, r->pidfd, fd, 0);
     if (own < 0 || fstat(own, ret) != 0)
         return file_close(&own), -1;
     const struct call_served *l = S_ISDIR(ret->st_mode) ? &r->last_dir : &r->last_file;
@@ -84,6 +89,17 @@ int call_scene_file(const struct call_scene *s, int fd, char path[PATH_MAX], str
         return file_close(&own), -1;
     call_scene_served(s, ret, path);
     return own;
+}
+
+int call_scene_file(const struct call_scene *s, int fd, char path[PATH_MAX], struct stat *ret) {
+    return find_file(s, copy_fd(s, fd), fd, path, ret);
+}
+
+int call_scene_writer(const struct call_scene *s, int fd, char path[PATH_MAX], struct stat *ret) {
+    int own = copy_fd(s, fd);
+    if (own >= 0 && (fcntl(own, F_GETFL) & O_ACCMODE) == O_RDONLY)
+        file_close(&own);
+    return find_file(s, own, fd, path, ret);
 }
 
 /* ---- names ---- */
@@ -104,12 +120,15 @@ bool call_place_look(struct call_place *p) {
 
 /* ---- folders ---- */
 
+enum folder_lies { UNKNOWN, INSIDE, OUTSIDE };
+
 /* The directory is asked for by the caller's own way to it, links and all; only if it is one that is kept
  * open need nothing else be asked. */
-static bool find_folder(const struct call_scene *s, const char *way, struct call_place *ret) {
+static enum folder_lies find_folder(const struct call_scene *s, const char *way,
+                                    struct call_place *ret) {
     struct stat st;
     if (stat(way, &st) != 0)
-        return false;
+        return UNKNOWN;
     for (size_t i = 0; i < CALL_FOLDERS; i++) {
         const struct call_folder *f = &s->r->folders[i];
         if (f->fd < 0 || f->ino != st.st_ino || f->dev != st.st_dev)
@@ -117,10 +136,25 @@ static bool find_folder(const struct call_scene *s, const char *way, struct call
         ret->parent = f->fd;
         ret->borrowed = true;
         s->r->folders_lent = i;
-        return snprintf(ret->path, PATH_MAX, "%s%s%s", f->path, *f->path ? "/" : "", ret->name) <
-               PATH_MAX;
+        bool fits = snprintf(ret->path, PATH_MAX, "%s%s%s", f->path, *f->path ? "/" : "",
+                             ret->name) < PATH_MAX;
+        return fits ? INSIDE : UNKNOWN;
     }
-    return false;
+    for (size_t i = 0; i < CALL_FOLDERS; i++)
+        if (s->r->outside[i].ino == st.st_ino && s->r->outside[i].dev == st.st_dev)
+            return OUTSIDE;
+    return UNKNOWN;
+}
+
+/* One that is none of ours: a name in it is none either, unless it is a link. */
+static void keep_outside(const struct call_scene *s, int parent) {
+    struct call_record *r = s->r;
+    struct stat st;
+    if (fstat(parent, &st) != 0)
+        return;
+    r->outside_next = (r->outside_next + 1) % CALL_FOLDERS;
+    r->outside[r->outside_next].dev = st.st_dev;
+    r->outside[r->outside_next].ino = st.st_ino;
 }
 
 /* In place of another, but not of the one that was lent last: the same call may have it. */
@@ -155,9 +189,12 @@ static bool part(char *path, char name[NAME_MAX + 1]) {
 /* Where the parent is that is open, and the name in it. */
 static bool tell_place(const struct call_scene *s, struct call_place *ret) {
     char whole[PATH_MAX], below[PATH_MAX];
-    if (ret->parent < 0 || !file_path_of(ret->parent, whole, sizeof(whole)) ||
-        !is_below(s, whole, below))
+    if (ret->parent < 0 || !file_path_of(ret->parent, whole, sizeof(whole)))
         return false;
+    if (!is_below(s, whole, below)) {
+        keep_outside(s, ret->parent);
+        return false;
+    }
     keep_folder(s, ret->parent, below);
     return snprintf(ret->path, PATH_MAX, "%s%s%s", below, *below ? "/" : "", ret->name) < PATH_MAX;
 }
@@ -229,9 +266,15 @@ static bool find_text(const struct call_scene *s, int dir, const char *text, boo
     char way[PATH_MAX], path[PATH_MAX], base[PATH_MAX] = "";
     bool plain = split(text, ret);
     ret->seen_from = plain ? dir : NOWHERE;
-    if (plain && way_to_folder(s, dir, ret->folder, way) && find_folder(s, way, ret) &&
-        !(follow && is_link(ret)))
-        return true;
+    if (plain && way_to_folder(s, dir, ret->folder, way)) {
+        enum folder_lies lies = find_folder(s, way, ret);
+        if (lies == OUTSIDE && !follow) {
+            ret->parent = open(way, O_PATH | O_DIRECTORY | O_CLOEXEC); /* for a rename across */
+            return false;
+        }
+        if (lies == INSIDE && !(follow && is_link(ret)))
+            return true;
+    }
     call_place_close(ret);
     ret->looked = false;
     if (plain && !*ret->folder) { /* the short way, of most calls */

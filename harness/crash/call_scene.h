@@ -43,7 +43,12 @@ struct call_record {
     struct call_served last_file, last_dir;
     struct call_folder folders[CALL_FOLDERS];
     size_t folders_next, folders_lent; /* the newest, and the one that a place has borrowed last */
-    pid_t pid, thread;                 /* whose pidfd is kept, and who called last of it */
+    struct {
+        dev_t dev;
+        ino_t ino;
+    } outside[CALL_FOLDERS]; /* directories that were seen elsewhere last */
+    size_t outside_next;
+    pid_t pid, thread; /* whose pidfd is kept, and who called last of it */
     int pidfd;
     int64_t met_ns;         /* when */
     struct disk_writer who; /* the same process */
@@ -94,6 +99,9 @@ bool call_place_find_beside(const struct call_scene *s, int dir, uint64_t at,
 /* An open file of the caller's that lies in the directory; path from there, "" is the directory
  * itself. What has no name any more has no links. A descriptor, to be closed; -1: another one. */
 int call_scene_file(const struct call_scene *s, int fd, char path[PATH_MAX], struct stat *ret);
+
+/* The same of one that is open to write; -1: others too. */
+int call_scene_writer(const struct call_scene *s, int fd, char path[PATH_MAX], struct stat *ret);
 
 bool call_scene_read(const struct call_scene *s, uint64_t at, void *ret, size_t size);
 bool call_scene_write(const struct call_scene *s, uint64_t at, const void *data, size_t size);

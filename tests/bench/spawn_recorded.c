@@ -6,24 +6,17 @@
  * Prints "save BYTES PLAIN_MS RECORDED_MS MORE_PERCENT MORE_US", medians over the rounds (the last two of what each
  * round says), and "call PLAIN_US WATCHED_US PASSED_US": a call that is not watched, one of which a watcher says at once that
  * it goes on, and one on which the record has nothing to say. */
-#include "base/sys/file.h"
-#include "harness/crash/call_record.h"
+#include "tests/bench/recording.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <semaphore.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { MIB = 1 << 20, ROUNDS_MAX = 1000, CALLS = 100, PLAIN = 0, RECORDED = 1, WATCHED = 2 };
 enum { LARGEST = 64 * MIB, BYTES_MAX = 600 * MIB }; /* of all rounds: the record holds them */
@@ -39,11 +32,6 @@ static struct shared {
 } * shared;
 static char *content;
 
-static void fail(const char *what) {
-    perror(what);
-    _exit(1);
-}
-
 static double now_s(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -55,15 +43,15 @@ static double now_s(void) {
 static void save(int dir, size_t n) {
     int fd = open("model.tmp", O_WRONLY | O_CREAT | O_TRUNC, 0644);
     if (fd < 0)
-        fail("model.tmp");
+        recording_fails("model.tmp");
     for (size_t at = 0; at < n;) {
         ssize_t put = write(fd, content + at, n - at < MIB ? n - at : MIB);
         if (put <= 0)
-            fail("write");
+            recording_fails("write");
         at += (size_t)put;
     }
     if (fsync(fd) != 0 || close(fd) != 0 || rename("model.tmp", "model") != 0 || fsync(dir) != 0)
-        fail("save");
+        recording_fails("save");
 }
 
 static void call(int who) {
@@ -76,7 +64,7 @@ static void call(int who) {
 
 static void take_turns(const char *folder, int who) {
     if (chdir(folder) != 0)
-        fail(folder);
+        recording_fails(folder);
     int dir = open(".", O_RDONLY | O_DIRECTORY);
     for (;;) {
         while (sem_wait(&shared->turn[who]) != 0)
@@ -99,7 +87,7 @@ static pid_t start(const char *folder, int who, int ends[2], const struct call_w
         return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (w && call_watch_install(ends[1], w) != 0)
-        fail("watch system calls");
+        recording_fails("watch system calls");
     close(ends[0]);
     close(ends[1]);
     take_turns(folder, who);
@@ -161,14 +149,6 @@ static void compare_calls(int rounds) {
 
 /* ---- who records, and who only lets pass ---- */
 
-static int take(int end) {
-    struct pollfd p = {.fd = end, .events = POLLIN};
-    int watch = poll(&p, 1, 20000) == 1 ? call_watch_take(end) : -1;
-    if (watch < 0)
-        fail("take the watch");
-    return watch;
-}
-
 static void let_pass(int watch) {
     struct watched_call c;
     struct pollfd p = {.fd = watch, .events = POLLIN};
@@ -183,27 +163,8 @@ static void let_pass(int watch) {
 
 static void record(int watch, const char *folder) {
     char path[4200];
-    struct disk_recorder *to;
-    struct err err = {0};
-    int dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     snprintf(path, sizeof(path), "%s.record", folder);
-    if (disk_recorder_open(&to, path, UINT64_C(1) << 36, &err) != 0)
-        fail(err.msg);
-    struct call_record *r = call_record_new(watch, dir, to, &err);
-    if (!r)
-        fail(err.msg);
-    struct pollfd p[] = {{.fd = watch, .events = POLLIN},
-                         {.fd = call_record_idle_fd(r), .events = POLLIN}};
-    umask(0);
-    while (poll(p, 2, -1) > 0) {
-        if (p[0].revents && call_record_serve(r, p[0].revents) < 0)
-            break;
-        if (p[1].revents)
-            call_record_idle(r);
-    }
-    if (disk_recorder_close(to, &err) != 0)
-        fail(err.msg);
-    call_record_free(r);
+    recording_run(watch, folder, path);
     _exit(0);
 }
 
@@ -217,7 +178,7 @@ int main(int argc, char **argv) {
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     content = malloc(LARGEST);
     if (shared == MAP_FAILED || !content)
-        fail("memory");
+        recording_fails("memory");
     for (size_t i = 0; i < LARGEST; i++)
         content[i] = (char)(i * 2654435761u >> 11);
     sem_init(&shared->done, 1, 0);
@@ -226,13 +187,13 @@ int main(int argc, char **argv) {
         sem_init(&shared->turn[i], 1, 0);
         snprintf(folder, sizeof(folder), "%s/%d", argv[1], i);
         if (mkdir(folder, 0755) != 0 || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) != 0)
-            fail(folder);
+            recording_fails(folder);
         pid_t pid = fork();
         if (pid == 0) {
             start(folder, i, ends, watches[i]);
             if (i == PLAIN)
                 _exit(wait(NULL) < 0);
-            int watch = take(ends[0]);
+            int watch = recording_take(ends[0]);
             free(content);
             if (i == RECORDED)
                 record(watch, folder);

@@ -5,7 +5,7 @@
 # deadline: 600 s
 set -u
 dir=$TMPDIR/crashpoints
-mkdir "$dir" && cp -R "$(realpath "$BIN")" "$dir/bin" && cp "$OUT/tests/harness/crash/spawn_saver" "$dir/saver" && cp "$OUT/tests/live/spawn_refused" "$dir/refused" || exit 1
+mkdir "$dir" && cp -R "$(realpath "$BIN")" "$dir/bin" && cp "$OUT/tests/harness/crash/spawn_saver" "$dir/saver" && cp "$OUT/tests/live/spawn_refused" "$dir/refused" && cp "$OUT/tests/harness/crash/spawn_sees" "$dir/sees" || exit 1
 chmod a+x "$TMPDIR" && chmod -R a+rX "$dir" || exit 1
 . tests/live/says.bash
 export NO_COLOR=1 XDG_CACHE_HOME=$TMPDIR/cache
@@ -18,6 +18,13 @@ mkdir -m 1777 "$dir/desk" && cd "$dir/desk" || exit 1
 says_too() { # says_too WHAT PATTERN: the same output, lines joined
     tr -s '\n ' '  ' <"$dir/said" | grep -qE -- "$2" || fail "$1: did not say $2"
 }
+
+# ---- a program sees what is there, also where the kernel is told to believe what it knows ----
+mkdir plain over && ../sees plain || fail 'without a disk a program sees something else'
+"$rq" disk --over over --record "$dir/seen" -- ../sees over >"$dir/said" 2>&1 || fail 'through the disk a program sees something else'
+diff -r plain over >"$dir/said" || fail 'through the disk another directory is left'
+says 0 'recorded by system calls' 'by system calls a program sees what is there' \
+    "$rq" crashpoints --record calls --max-states 1 --deaths process --dir ckpt -- sh -c '[ -e ckpt/c ] || exec ../sees ckpt'
 
 # ---- nothing is found ----
 says 0 'nothing was found' 'a job that saves well' \

@@ -41,6 +41,10 @@ struct disk_options {
     void *arg;
     const char *record; /* NULL: none */
     uint64_t max_bytes; /* of the record; 0: as disk_recorder_open has it */
+    /* It has one mount, gets no rules, and nobody changes the directory behind it: what the kernel was
+     * told once holds until a program of that mount changes it, and need not be asked for again; what
+     * only writes goes past the kernel's pages; and its record is whole when it has been closed, not before. */
+    bool alone;
     enum disk_losing losing;
     /* Where what could be lost is kept until it is synced; on the file system of the directory, not
      * in it. NULL where nothing is lost. */

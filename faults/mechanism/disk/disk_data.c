@@ -31,6 +31,7 @@ void disk_open_file(struct disk_call *c) {
     if (flags & O_ACCMODE)
         disk_note(c, (struct disk_operation){.deed = DISK_OPEN}, f);
     out.fh = (uint64_t)fd;
+    out.open_flags = disk_open_flags(c->disk, flags);
     disk_hold_fd(c->mount, fd);
     if (disk_answer(c, &out, sizeof(out)) == -ENOENT)
         disk_drop_fd(c->mount, fd);
@@ -151,11 +152,13 @@ void disk_fsync(struct disk_call *c) {
     int r = -ESTALE;
     pthread_mutex_lock(&c->disk->lock);
     struct disk_file *f = disk_file_of(c, c->in->nodeid);
+    FILE_CLOSE int own = disk_folder_fd(c);
+    int fd = own < 0 ? (int)in->fh : own;
     for (int i = 0; f; i++) {
         before = f->changes;
         if (i < SYNCS_UNLOCKED)
             pthread_mutex_unlock(&c->disk->lock);
-        r = (data ? fdatasync((int)in->fh) : fsync((int)in->fh)) == 0 ? 0 : -errno;
+        r = (data ? fdatasync(fd) : fsync(fd)) == 0 ? 0 : -errno;
         if (i < SYNCS_UNLOCKED)
             pthread_mutex_lock(&c->disk->lock);
         f = disk_file_of(c, c->in->nodeid); /* it may have gone with its mount */

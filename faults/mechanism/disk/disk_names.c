@@ -63,7 +63,9 @@ static int attr_for(struct disk_call *c, const struct disk_file *f, struct fuse_
 }
 
 static int fill_entry(struct disk_call *c, const struct disk_file *f, struct fuse_entry_out *ret) {
-    *ret = (struct fuse_entry_out){.nodeid = f->number};
+    uint64_t valid_s = disk_valid_s(c->disk);
+    *ret =
+        (struct fuse_entry_out){.nodeid = f->number, .entry_valid = valid_s, .attr_valid = valid_s};
     return attr_for(c, f, &ret->attr);
 }
 
@@ -86,6 +88,12 @@ static void answer_entry(struct disk_call *c, struct disk_file *f) {
     }
 }
 
+/* That there is no such name, which the kernel may go on believing. */
+static void answer_nothing(struct disk_call *c) {
+    struct fuse_entry_out out = {.entry_valid = disk_valid_s(c->disk)};
+    disk_answer(c, &out, sizeof(out));
+}
+
 /* NULL: answered already. */
 static struct disk_file *parent_of(struct disk_call *c) {
     struct disk_file *parent = disk_file_of(c, c->in->nodeid);
@@ -106,7 +114,10 @@ void disk_lookup(struct disk_call *c) {
         f = told;
         errno = ENOENT;
     }
-    answer_entry(c, f);
+    if (!f && errno == ENOENT && c->disk->alone)
+        answer_nothing(c);
+    else
+        answer_entry(c, f);
 }
 
 /* ---- making ---- */
@@ -185,6 +196,7 @@ void disk_create(struct disk_call *c) {
     if (flags & O_ACCMODE)
         disk_note(c, (struct disk_operation){.deed = DISK_OPEN}, f);
     out.open.fh = (uint64_t)fd;
+    out.open.open_flags = disk_open_flags(c->disk, flags);
     disk_hold_fd(c->mount, fd);
     known(c, f, 1);
     if (disk_answer(c, &out, sizeof(out)) == -ENOENT) {
@@ -332,7 +344,7 @@ void disk_rename2(struct disk_call *c) {
 /* ---- attributes ---- */
 
 static void answer_attr(struct disk_call *c, const struct disk_file *f) {
-    struct fuse_attr_out out = {.attr_valid = 0};
+    struct fuse_attr_out out = {.attr_valid = disk_valid_s(c->disk)};
     int r = f && f->fd >= 0 ? attr_for(c, f, &out.attr) : -ESTALE;
     if (r)
         disk_answer_error(c, r);
@@ -419,8 +431,13 @@ void disk_readlink(struct disk_call *c) {
 
 /* ---- directories ---- */
 
+/* Of one mount alone the kernel need not ask again: whoever lists or syncs it says which it is. */
 void disk_opendir(struct disk_call *c) {
     struct disk_file *f = disk_file_of(c, c->in->nodeid);
+    if (c->disk->alone) {
+        disk_answer_error(c, -ENOSYS);
+        return;
+    }
     struct fuse_open_out out = {0};
     int fd = f && f->fd >= 0 ? openat(f->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (fd < 0) {
@@ -464,14 +481,15 @@ void disk_readdir(struct disk_call *c) {
     const char *late;
     pthread_mutex_lock(&c->disk->lock);
     size_t used = 0;
-    bool told = disk_late_entries(c->mount, (int)in->fh, in->offset, &late, &late_n);
+    FILE_CLOSE int own = disk_folder_fd(c);
+    int fd = c->disk->alone ? own : (int)in->fh;
+    bool told = disk_late_entries(c->mount, fd, in->offset, &late, &late_n);
     if (told)
         used = put_entries(late, late_n, c->reply, size);
     pthread_mutex_unlock(&c->disk->lock);
-    ssize_t n = told ? 0
-                : lseek((int)in->fh, (off_t)in->offset, SEEK_SET) < 0
-                    ? -1
-                    : getdents64((int)in->fh, entries, size);
+    ssize_t n = told                                         ? 0
+                : lseek(fd, (off_t)in->offset, SEEK_SET) < 0 ? -1
+                                                             : getdents64(fd, entries, size);
     if (n < 0)
         disk_answer_error(c, -errno);
     else

@@ -215,6 +215,7 @@ static int run_command(char *const *argv, int *ret_status, struct err *err) {
 int disk_run_over(const struct disk_over *o, int *ret_status, struct err *err) {
     char dir[PATH_MAX], cwd[PATH_MAX];
     struct disk_over absolute = *o;
+    absolute.disk.alone = true;
     int control = -1;
     pid_t server = -1;
     if (!realpath(o->dir, dir))

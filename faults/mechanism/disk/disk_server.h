@@ -16,6 +16,7 @@ enum { DISK_WRITE_MAX = 1 << 20, DISK_THREADS_MAX = 32, DISK_CALLERS = 64 };
 struct disk_caller {
     int thread, proc; /* proc: of /proc/THREAD, by which it is seen whether it is still the same */
     int pid;
+    int64_t met_ns; /* when it was seen last */
     struct disk_writer who;
 };
 
@@ -51,7 +52,11 @@ struct disk {
     struct disk_mount *mounts[DISK_MOUNTS_MAX];
     struct disk_caller callers[DISK_CALLERS];
     struct buf path, to;
-    bool root; /* we may give files away */
+    bool root;  /* we may give files away */
+    bool alone; /* what its mount was told holds */
+    int idle;   /* a timer, which runs while the record is held in memory; -1 */
+    bool idle_runs;
+    int64_t noted_ns; /* when something was recorded last */
     void (*struck)(void *arg, const struct disk_struck *s);
     void *arg;
     struct list parked; /* requests that wait: disk_faults.h */
@@ -102,8 +107,21 @@ void disk_note(struct disk_call *c, struct disk_operation o, const struct disk_f
 void disk_note_entry(struct disk_call *c, struct disk_operation o, uint64_t parent,
                      const char *name);
 
+/* Under the lock: of a directory that was not opened, as the disk is alone: a descriptor of it, the
+ * caller's; else -1. */
+int disk_folder_fd(const struct disk_call *c);
 void disk_hold_fd(struct disk_mount *m, int fd);
 void disk_drop_fd(struct disk_mount *m, int fd);
+
+/* Holds the record in memory, for the thread of disk_idle.c to put on the disk once nobody has asked
+ * for anything for a while. disk_idle_note, under the lock: something was recorded. */
+int disk_idle_begin(struct disk *d, struct err *err);
+void disk_idle_note(struct disk *d, int64_t t_ns);
+
+/* How long the kernel may believe what it is told of names and attributes, in seconds. */
+uint64_t disk_valid_s(const struct disk *d);
+/* What an open with those flags is answered with besides. */
+uint32_t disk_open_flags(const struct disk *d, int flags);
 
 /* Everything that is in the directory now is told to the record. */
 int disk_tell_all(struct disk *d, struct err *err);

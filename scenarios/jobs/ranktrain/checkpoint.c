@@ -27,11 +27,16 @@ static int sync_parents(int dir, int levels) {
     return 0;
 }
 
+/* It is there but for the first time. */
 int checkpoint_open(const struct checkpoint_place *p, struct err *err) {
     char above[PATH_MAX];
-    int missing = checkpoint_dir_above(p->dir, above);
-    int made = file_make_dirs(p->dir, 0777, NULL);
+    int missing = 0, made = 0;
     int fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) {
+        missing = checkpoint_dir_above(p->dir, above);
+        made = file_make_dirs(p->dir, 0777, NULL);
+        fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    }
     int r = fd < 0 ? -errno : sync_parents(fd, missing);
     if (r == -ENOENT && made < 0)
         r = made; /* why it could not be made, not that it is not there */
