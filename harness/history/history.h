@@ -46,9 +46,11 @@
  *             clock-step {node, host, was_ns, ahead_ns, bound_ns}   that clock, or ours, has been set since
  *             the clock before: ahead by was_ns, and then by ahead_ns
  *             control {model, label, step_ns, pace_ns?, first_step?, last_step?, loss?, kept?,
- *             cached, dir}   what the control run gave; pace: mean time from step to step, of all
- *             workers; kept: so many complete checkpoints lay there in the end, fewer than it had
- *             committed
+ *             saved?, saved_gap?, workers?, named?, cached, dir}   what the control run gave; pace:
+ *             mean time from step to step, of all workers; kept: so many complete checkpoints lay
+ *             there in the end, fewer than it had committed; saved: the newest of them, saved_gap:
+ *             the most that lay between two; workers: of its last round, named: so many of these
+ *             named a model
  *             control-weights {from, weights:[text..]}   what its workers told with the steps from
  *             `from` on; "": nothing
  *             store-said {id, n, who: coordinator|store-leader, node, term | error, took_ns}   whom

@@ -41,6 +41,7 @@ const struct history_kind history_kinds[] = {
     {SOURCE_HARNESS, "control", "what the control run gave",
      FIELDS(F("model", TEXT), F("label", TEXT), F("step_ns", INT), F("pace_ns", INT),
             F("first_step", INT), F("last_step", INT), F("loss", NUMBER), F("kept", INT),
+            F("saved", INT), F("saved_gap", INT), F("workers", INT), F("named", INT),
             F("cached", BOOL), F("dir", TEXT), F("error", TEXT))},
     {SOURCE_HARNESS, "control-weights",
      "the weights that the control run's workers told after step `from` and those that follow",

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_MAX = 256 << 20, CONTROL_VERSION = 6 };
+enum { FILE_MAX = 256 << 20, CONTROL_VERSION = 7 };
 
 struct scenario control_scenario(const struct scenario *s) {
     struct scenario c = *s;
@@ -260,6 +260,10 @@ int control_read(const char *dir, struct control *ret, struct err *err) {
                                 .kept = json_get_i64(j, "kept", -1),
                                 .saves_told = json_get_bool(j, "saves_told", false),
                                 .commits = json_get_i64(j, "commits", 0),
+                                .saved = json_get_i64(j, "saved", -1),
+                                .saved_gap = json_get_i64(j, "saved_gap", 0),
+                                .workers = (int)json_get_i64(j, "workers", 0),
+                                .named = (int)json_get_i64(j, "named", 0),
                                 .has_loss = loss != NULL,
                                 .loss = json_number(loss, 0),
                                 .start_ns = json_get_i64(j, "start_ns", 0),
@@ -313,6 +317,10 @@ static void put_control(struct buf *out, const struct control *c) {
     json_put_string(&w, "saves", c->saves);
     json_put_bool(&w, "saves_told", c->saves_told);
     json_put_i64(&w, "commits", c->commits);
+    json_put_i64(&w, "saved", c->saved);
+    json_put_i64(&w, "saved_gap", c->saved_gap);
+    json_put_i64(&w, "workers", c->workers);
+    json_put_i64(&w, "named", c->named);
     if (c->has_loss)
         json_put_double(&w, "loss", c->loss);
     json_put_i64(&w, "kept", c->kept);
@@ -392,6 +400,47 @@ static int64_t take_kept(const struct history *h) {
                : -1;
 }
 
+static int64_t wider(int64_t gap, int64_t from, int64_t to) {
+    return to - from > gap ? to - from : gap;
+}
+
+/* Between commits that one worker has told; 0: fewer than two, or the last is not the newest that lies there,
+ * so that they count otherwise. Some say the step that comes next. */
+static int64_t told_gap(const struct history *h, int64_t saved) {
+    int64_t pid = -1, last = -1, gap = 0;
+    history_each(r, h) {
+        int64_t step = record_i64(r, "step", -1);
+        if (r->source != SOURCE_JOB || !record_is(r, "checkpoint-commit") ||
+            (pid >= 0 && r->pid != pid))
+            continue;
+        gap = last < 0 ? 0 : wider(gap, last, step);
+        pid = r->pid;
+        last = step;
+    }
+    return saved - last <= 1 && last - saved <= 1 ? gap : 0;
+}
+
+/* How far what lies on disk has come by its end, and in which steps. */
+static void take_saved(const struct history *h, struct control *ret) {
+    const struct record *look = history_newest(h, SOURCE_DISK, "checkpoints");
+    int64_t before = -1, gap = 0;
+    ret->saved = -1;
+    json_each(c, look ? record_get(look, "complete") : NULL) {
+        int64_t step = json_get_i64(c, "step", -1);
+        gap = before < 0 ? 0 : wider(gap, before, step);
+        before = step;
+        ret->saved = step > ret->saved ? step : ret->saved;
+    }
+    int64_t told = ret->saved < 0 ? 0 : told_gap(h, ret->saved);
+    ret->saved_gap = told ? told : gap;
+}
+
+static void take_named(const struct round *last, struct control *ret) {
+    ret->workers = last ? (int)last->n : 0;
+    for (int i = 0; i < ret->workers; i++)
+        ret->named += *last->workers[i]->model != 0;
+}
+
 /* How long it took to begin and to train, on the clock that triggers count by: where steps are read
  * from the output a disturbed run is steady with the first of them, this one with its workers. */
 static void take_times(const struct history *h, const struct rounds *rs, struct control *ret) {
@@ -424,6 +473,8 @@ void control_take(const struct history *h, const struct rounds *rs, struct contr
     take_commits(h, ret);
     take_loss(h, ret);
     ret->kept = take_kept(h);
+    take_saved(h, ret);
+    take_named(last, ret);
     history_each(r, h) if (w && r->pid == w->pid && record_is(r, "done"))
         str_copy(ret->label, sizeof(ret->label), json_get_string(r->fields, "label", ""));
 }

@@ -46,6 +46,12 @@ static void begin(struct engine *e) {
         json_put_double(w, "loss", s->control->loss);
     if (s->control->kept >= 0)
         json_put_i64(w, "kept", s->control->kept);
+    if (s->control->saved >= 0 && s->control->saved_gap > 0) {
+        json_put_i64(w, "saved", s->control->saved);
+        json_put_i64(w, "saved_gap", s->control->saved_gap);
+    }
+    json_put_i64(w, "workers", s->control->workers);
+    json_put_i64(w, "named", s->control->named);
     json_put_bool(w, "cached", s->control->cached);
     json_put_string(w, "dir", s->control->dir);
     engine_recorded(e);

@@ -21,6 +21,9 @@ struct control {
     char saves[24];  /* what its workers tell while they save: checkpoint-write, else -begin; "" */
     bool saves_told; /* and can be held at */
     int64_t commits; /* saves that a worker has told to be whole */
+    int64_t saved;   /* the newest complete checkpoint at its end; -1: nobody saw one */
+    int64_t saved_gap;  /* the most that lay between two that followed each other; 0: not known */
+    int workers, named; /* of its last round, and how many of these named a model */
     bool has_loss;
     double loss; /* of its last step, the mean over the ranks that told one */
     bool cached;

@@ -63,6 +63,8 @@ told 0 none --launcher "bash $PWD/tests/liars/launcher.sh none {worker}"
 
 job good-in-control model
 job forgets-weights resumed_loss
+job stops-saving saving
+job keeps-silent model
 launcher restart-count agreement
 launcher forgets-variable given
 launcher success-after-failure one_outcome
@@ -73,6 +75,9 @@ sed -i 's/, times: 2}/}/' "$dir/job.yaml"
 
 job ends-early model
 job_at_once commit-not-on-disk 'had printed 4 commits, the last of step 20; after round 1 none is complete'
+job saves-in-words saving
+job tidies-up checkpoints
+job renumbers model
 admitted steps-never-run
 admitted resumed-from
 

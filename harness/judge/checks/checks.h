@@ -50,6 +50,7 @@
     X(resumed_loss)                                                                                \
     X(root_cause)                                                                                  \
     X(samples)                                                                                     \
+    X(saving)                                                                                      \
     X(stop_signals)                                                                                \
     X(survivors)                                                                                   \
     X(weights)                                                                                     \

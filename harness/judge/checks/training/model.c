@@ -30,10 +30,19 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
     return false;
 }
 
+/* In the control run every worker has named one, of as many. */
+static bool all_name(const struct trial *t, const struct round *last) {
+    const struct record *control = history_newest(t->history, SOURCE_HARNESS, "control");
+    int64_t named = control ? record_i64(control, "named", 0) : 0;
+    return named > 1 && named == record_i64(control, "workers", 0) && (size_t)named == last->n &&
+           !check_output_has_gaps(t->history);
+}
+
 /* Of what is printed, one worker may print it for all: whoever never names a model has none to
- * name. */
-static bool is_silent(const struct rounds *rs, const struct worker *w) {
-    if (!rs->printed || *w->model)
+ * name, but where all have in the control run. */
+static bool is_silent(const struct trial *t, const struct round *last, const struct worker *w) {
+    const struct rounds *rs = t->rounds;
+    if (!rs->printed || *w->model || all_name(t, last))
         return false;
     for (size_t i = 0; i < rs->workers_n; i++)
         if (rs->workers[i]->rank == w->rank && *rs->workers[i]->model)
@@ -48,7 +57,7 @@ static int judge_same(const struct trial *t, struct finding *f, const struct rou
                       const char *model) {
     int named = 0;
     for (size_t i = 0; i < last->n; i++) {
-        if (is_silent(t->rounds, last->workers[i]))
+        if (is_silent(t, last, last->workers[i]))
             continue;
         if (!judge_worker(t, f, last->workers[i], model))
             return -1;
@@ -182,7 +191,10 @@ const struct check check_model = {
     .summary = "the job ends with the same model as the control run",
     .text = "expect.model: same-as-undisturbed. The hash that every worker of the last round names "
             "when it is done must be the control run's, and the worker must have ended well. One "
-            "sample lost or counted twice, one stale byte, and it differs. Whether that is asked "
+            "sample lost or counted twice, one stale byte, and it differs. Of a job whose output "
+            "is read "
+            "not every worker need name one, but where all have in the control run. Whether that "
+            "is asked "
             "or not, where the harness can read a complete checkpoint of the last step (of "
             "ranktrain's format, with a model in its manifest) its weights must have the hash that "
             "workers name: one that was copied from elsewhere, or weights that are not what was "

@@ -131,6 +131,8 @@ static bool has_nothing_to_judge(const char *history, const char *check) {
         return true;
     if (str_eq(check, "resumed_loss")) /* in none of them the loss falls far enough */
         return true;
+    if (str_eq(check, "saving")) /* recorded before control runs told of it */
+        return true;
     if (!str_eq(history, WEIGHTS) && (str_eq(check, "weights") || str_eq(check, "epochs")))
         return true;
     if (str_eq(check, "pace") && !str_eq(history, KILLED)) /* or more than a worker was lost */

@@ -1,0 +1,57 @@
+# plant: puts a bug into built programs by linking them anew with one other object, and takes it out again. To be sourced by
+# ci/mutate. A copy is a tree in which "make all test-programs" has run; what is linked there is linked as make does it, but
+# without debug information, which is most of the time that a linker takes.
+
+# The flags that make compiles with in a tree, without a cache for what is compiled once.
+plant_flags() { # plant_flags TREE
+    sed "s/^ccache //; s/ -DRANKQUAKE_VERSION=[^ ]*//; s/ -g / -g0 /" "$1/build/release/.flags"
+}
+
+# "PROGRAM<tab>COMMAND": how make links each program that has objects of ours from archives.
+plant_links() { # plant_links TREE
+    make -nB -C "$1" --no-print-directory BUILD=release DEPS=0 NVCC= V=1 all test-programs 2>/dev/null | sed ':a; /\\$/ { N; s/\\\n//; ta }' |
+        sed -nE '/ -c |-shared/ d; /lib[a-z]+\.a / s,^(.* -o (build/(bin|release/tests)/[^ ]+) .*)$,\2\t\1,p'
+}
+# "SYMBOL PROGRAM" for each function and variable of ours that others see.
+plant_symbols() { # plant_symbols TREE LINKS
+    (cd "$1" && cut -f 1 "$2" | while read -r program; do
+        nm -g --defined-only "$program" 2>/dev/null | sed -n "s,.* [BDRTV] \(.*\),\1 $program,p"
+    done)
+}
+# Who holds the object of a source, or includes that.
+plant_holders() { # plant_holders TREE SYMBOLS FILE
+    local test
+    {
+        awk 'NR == FNR { own[$1]; next } $1 in own { print $2 }' \
+            <(nm -g --defined-only "$1/build/release/${3%.c}.o" | awk '$2 ~ /[BDRTV]/ { print $3 }') "$2"
+        for test in $(cd "$1" && grep -rlF "#include \"$3\"" tests); do echo "build/release/${test%.c}"; done
+    } | sort -u
+}
+# Compiles a source that stands in for a file; without lines and names of files in the object.
+plant_compile() { # plant_compile TREE FILE SOURCE OBJECT
+    (cd "$1" && $(plant_flags .) '-DRANKQUAKE_VERSION="0"' -w -iquote "${2%/*}" -fmacro-prefix-map="$3=$2" -c -o "$4" "$3") 2>/dev/null
+}
+# Links one program with an object in place of the file's; what is changed stands in COPY.changed before it is.
+plant_in() { # plant_in COPY LINKS FILE OBJECT SOURCE PROGRAM
+    local command own=${6/build\/release/.}.c object=$4
+    command=$(awk -F '\t' -v program="$6" '$1 == program { print $2; exit }' "$2")
+    [ -n "$command" ] || return 0
+    echo "$6" >>"$1.changed"
+    if grep -qsF "#include \"$3\"" "$1/$own"; then # compiled anew, as it holds the source itself
+        mkdir -p "$1.over/${3%/*}" && cp "$5" "$1.over/$3" || return 1
+        object=$1.over/own.o
+        (cd "$1" && $(plant_flags .) '-DRANKQUAKE_VERSION="0"' -w -iquote "$1.over" -c -o "$object" "$own") 2>/dev/null || return 1
+        command=${command/ $6.o / }
+    fi
+    command=${command#ccache }
+    (cd "$1" && eval "${command/ -o $6 / -Wl,-S -o $6.planted $object }") >"$1.link" 2>&1 && mv -f "$1/$6.planted" "$1/$6"
+}
+# The programs of a copy as they were: they are the same files as in the tree it was made of.
+plant_undo() { # plant_undo TREE COPY
+    local program
+    [ -e "$2.changed" ] || return 0
+    sort -u "$2.changed" | while read -r program; do
+        rm -f "$2/$program.planted"
+        ln -f "$1/$program" "$2/$program" || exit 1
+    done && rm -rf "$2.changed" "$2.over"
+}
