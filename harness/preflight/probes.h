@@ -10,6 +10,7 @@
     X(limits)                                                                                      \
     X(nics)                                                                                        \
     X(reach)                                                                                       \
+    X(script)                                                                                      \
     X(shared)                                                                                      \
     X(slurm)                                                                                       \
     X(space)                                                                                       \

@@ -98,7 +98,7 @@ static int take_all(struct preflight_request *q) {
     if (format && !str_eq(format, "text") && !str_eq(format, "json"))
         return verb_usage_error(a->verb, "--format %s is neither text nor json", format);
     q->json = str_eq(format, "json");
-    int code = probe_wishes_read(a, &q->wishes);
+    int code = probe_wishes_read(a, &q->arena, &q->wishes);
     q->wishes.shared = arguments_value(a, "--shared");
     code = code ? code : take_names(q, "--probe", &q->only);
     code = code ? code : take_names(q, "--without", &q->without);

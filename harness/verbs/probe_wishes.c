@@ -4,6 +4,9 @@
 #include "base/json.h"
 #include "base/str.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static int read_ports(const struct arguments *a, struct probe_wishes *ret) {
     ARENA_FINI struct arena words = {0};
     const char *text = arguments_value(a, "--ports");
@@ -18,8 +21,19 @@ static int read_ports(const struct arguments *a, struct probe_wishes *ret) {
     return 0;
 }
 
-int probe_wishes_read(const struct arguments *a, struct probe_wishes *ret) {
-    *ret = (struct probe_wishes){.space_mb = 1024, .grace_s = 30};
+static const char **scripts_of(const struct arguments *a, struct arena *arena) {
+    const char **given = arguments_all(a, "--script");
+    size_t n = 0;
+    while (given[n])
+        n++;
+    const char **v = arena_array(arena, const char *, n + 1);
+    memcpy(v, given, n * sizeof(*v));
+    free(given);
+    return v;
+}
+
+int probe_wishes_read(const struct arguments *a, struct arena *arena, struct probe_wishes *ret) {
+    *ret = (struct probe_wishes){.space_mb = 1024, .grace_s = 30, .scripts = scripts_of(a, arena)};
     int code = arguments_number(a, "--space", 0, 1 << 30, &ret->space_mb);
     code = code ? code : arguments_number(a, "--floor", 0, 1 << 30, &ret->floor_mb_s);
     code = code ? code : arguments_number(a, "--grace", 0, 86400, &ret->grace_s);
@@ -41,6 +55,7 @@ const char *probe_wishes_text(const struct probe_wishes *wishes, struct arena *a
         json_put_i64(&w, NULL, wishes->ports[i]);
     if (wishes->ports_n)
         json_end_array(&w);
+    json_put_strings(&w, "scripts", wishes->scripts);
     json_end_object(&w);
     return arena_strdup(a, buf_str(&text));
 }

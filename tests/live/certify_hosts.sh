@@ -84,7 +84,10 @@ says 0 'inventory   that of this host, n1' 'on a host of it' tests/clusters/ssh 
 says 14 'host ctl is not in it' 'elsewhere' tests/clusters/ssh in "$bed" ctl "$rq" certify verify "$dir/good" --signers "$dir/signers" --here
 
 # A directory that is none of the hosts' together fails a probe, and its runs break; a host that is certified is another's.
-says 1 'which is not shared with who has it' 'not shared' "$dir/certify" killed.yaml n0,n1 --out "$bed/local"
+# The script that goes to sbatch is read.
+printf '#SBATCH --nodes=2\nsrun rankrun --nnodes 1:2 train.py\n' >"$dir/kills.sbatch"
+says 1 'which is not shared with who has it' 'not shared' "$dir/certify" killed.yaml n0,n1 --out "$bed/local" --script "$dir/kills.sbatch"
+grep -qE 'preflight +script: .*kills.sbatch: srun in line 2 is without --no-kill' "$dir/said" || fail 'the script is not read'
 
 # Somebody halts it, from a host that need not reach where it runs.
 exec 7<>"$dir/running"

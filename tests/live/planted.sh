@@ -46,6 +46,30 @@ else
     echo "no storage can be frozen here: $(tail -n 1 "$dir/said" 2>/dev/null)"
 fi
 
+# ---- another job on the host: one that an operator has forgotten ----
+
+mkfifo "$dir/works"
+exec 7<>"$dir/works"
+rankrun --nnodes 1 --rdzv-id forgotten --no-python sh -c "echo works >$dir/works; exec sleep infinity" >"$dir/said" 2>&1 &
+agent=$!
+read -r -t 60 -u 7 line || fail 'the other job does not run'
+says 1 'leftovers .*: job forgotten is at work there \(process [0-9]+, (sh|sleep)\): two jobs on a host' 'another job on the host' "$rq" preflight --probe leftovers
+kill "$agent"
+wait "$agent"
+exec 7>&-
+"$rq" preflight --probe leftovers >"$dir/said" 2>&1
+grep -q 'job forgotten' "$dir/said" && fail 'a job that has ended is taken for one at work'
+
+# ---- --no-kill is missing in a script ----
+
+sed 's/ --no-kill//; /^#SBATCH *$/d' scenarios/slurm/train.sbatch >"$dir/kills.sbatch"
+says 1 'script +.*kills.sbatch: srun in line [0-9]+ is without --no-kill: when a node fails Slurm ends the step' 'srun without --no-kill' \
+    "$rq" preflight --probe script --script "$dir/kills.sbatch"
+grep -q 'it has no #SBATCH --no-kill' "$dir/said" || fail 'sbatch without --no-kill is not named'
+says 0 'script +no line of the script ends a job' 'with --no-kill' "$rq" preflight --probe script --script scenarios/slurm/train.sbatch
+says 1 'script +.*none.sbatch: No such file' 'no script' "$rq" preflight --probe script --script "$dir/none.sbatch"
+says 0 'script +no script for sbatch is named' 'no script asked for' "$rq" preflight --probe script
+
 # ---- the store on a node of the job ----
 
 cat >"$dir/store.yaml" <<'END'

@@ -12,13 +12,14 @@
 
 /* A worker says in its environment whose it is. One whose agent has gone was adopted by init, or by the
  * first process of a session. */
-static bool is_orphan(pid_t pid, const char **ret_run, struct arena *a) {
+static bool is_worker(pid_t pid, bool *ret_orphan, const char **ret_run, struct arena *a) {
     BUF_FINI struct buf environment = {0};
     struct process_look look;
     static const char key[] = "TORCHELASTIC_RUN_ID=";
     char path[64];
-    if (pid == getpid() || process_look(pid, &look) < 0 || look.parent != 1 || look.state == 'Z')
+    if (pid == getpid() || process_look(pid, &look) < 0 || look.state == 'Z')
         return false;
+    *ret_orphan = look.parent == 1;
     snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
     if (file_read(path, 1 << 20, &environment, NULL) < 0)
         return false;
@@ -26,7 +27,7 @@ static bool is_orphan(pid_t pid, const char **ret_run, struct arena *a) {
     for (const char *at = environment.data; at && at < end; at += strlen(at) + 1)
         if (str_starts(at, key)) {
             *ret_run = arena_strdup(a, at + strlen(key));
-            return true;
+            return !str_eq(*ret_run, getenv("TORCHELASTIC_RUN_ID")); /* we are one of its own */
         }
     return false;
 }
@@ -54,25 +55,48 @@ static void put_lingering(struct json_writer *w, const pid_t *all, size_t n) {
     json_end_array(w);
 }
 
+static void put_worker(pid_t pid, const char *run, struct json_writer *w) {
+    char name[32];
+    json_object(w, NULL);
+    json_put_i64(w, "pid", pid);
+    json_put_string(w, "name", process_name(pid, name, sizeof(name)));
+    json_put_string(w, "run", run);
+    json_end_object(w);
+}
+
+/* Runs that have been told, so that each is told once. */
+struct told_runs {
+    struct arena arena;
+    const char **v;
+    size_t n;
+};
+
+/* Each that has lost its agent; then, of every other job, one. */
+static void put_workers(struct json_writer *w, const pid_t *all, size_t n, bool orphans,
+                        struct told_runs *told) {
+    json_array(w, orphans ? "workers" : "jobs");
+    for (size_t i = 0; i < n; i++) {
+        const char *run;
+        bool orphan;
+        if (!is_worker(all[i], &orphan, &run, &told->arena) || orphan != orphans ||
+            (!orphans && str_in(run, told->v)))
+            continue;
+        told->v[told->n++] = run;
+        put_worker(all[i], run, w);
+    }
+    json_end_array(w);
+}
+
 static void look(const struct json *given, struct json_writer *w) {
-    ARENA_FINI struct arena a = {0};
+    struct told_runs told = {0};
     pid_t *all = NULL;
     size_t n = process_list(&all);
     (void)given;
-    json_array(w, "workers");
-    for (size_t i = 0; i < n; i++) {
-        const char *run;
-        char name[32];
-        if (!is_orphan(all[i], &run, &a))
-            continue;
-        json_object(w, NULL);
-        json_put_i64(w, "pid", all[i]);
-        json_put_string(w, "name", process_name(all[i], name, sizeof(name)));
-        json_put_string(w, "run", run);
-        json_end_object(w);
-    }
-    json_end_array(w);
+    told.v = arena_array(&told.arena, const char *, 2 * n + 1);
+    put_workers(w, all, n, true, &told);
+    put_workers(w, all, n, false, &told);
     put_lingering(w, all, n);
+    arena_fini(&told.arena);
     free(all);
 }
 
@@ -89,14 +113,20 @@ static void ask(struct probing *p) {
             probe_fail(p, "%s: process %lld (%s) is a worker of job %s, and has lost its agent",
                        p->v[i].host, (long long)json_get_i64(x, "pid", 0),
                        json_get_string(x, "name", "?"), json_get_string(x, "run", "?"));
+        json_each(x, json_get(v[i], "jobs")) probe_fail(
+            p,
+            "%s: job %s is at work there (process %lld, %s): two jobs on a host take each "
+            "other's processors, ports and GPUs, and what is broken is broken for both",
+            p->v[i].host, json_get_string(x, "run", "?"), (long long)json_get_i64(x, "pid", 0),
+            json_get_string(x, "name", "?"));
     }
-    probe_pass(p, "no worker of an earlier job is left");
+    probe_pass(p, "no worker of another job is there");
 }
 
 const struct probe probe_leftovers = {
     .name = "leftovers",
-    .text = "no workers of earlier jobs that have lost their agent, and none that was killed and "
-            "lingers",
+    .text =
+        "no workers of other jobs, with an agent or without, and none that was killed and lingers",
     .within_ns = INT64_C(10) * 1000000000,
     .look = look,
     .ask = ask,

@@ -146,7 +146,7 @@ static int take_options(struct certification *c) {
                                 "FILE makes a key",
                                 c->key);
     int code = arguments_headway(a, &c->wish);
-    code = code ? code : probe_wishes_read(a, &c->wishes);
+    code = code ? code : probe_wishes_read(a, &c->arena, &c->wishes);
     code = code ? code : take_numbers(c);
     code = code ? code : take_permit(c);
     return code ? code : take_sets(c);
@@ -257,6 +257,22 @@ static void add_hosts(struct certification *c, struct preflight *f) {
         c->wishes.ports[c->wishes.ports_n++] = PLAN_STORE_PORT;
 }
 
+/* Where the nodes have a scheduler, what is given to it. */
+static void add_scripts(struct certification *c) {
+    size_t n = 0;
+    while (c->wishes.scripts[n])
+        n++;
+    const char **v = arena_array(&c->arena, const char *, n + c->points_n + 1);
+    memcpy(v, c->wishes.scripts, n * sizeof(*v));
+    for (size_t i = 0; i < c->points_n; i++) {
+        const struct plan *p = c->points[i].of->plan;
+        const char *script = p->scenario->cluster.scheduler ? p->scenario->job.run[0] : NULL;
+        if (script && !str_in(script, v))
+            v[n++] = script;
+    }
+    c->wishes.scripts = v;
+}
+
 /* The hosts of nodes. What fails is certified; the suite runs all the same. */
 static void ask_hosts(struct certification *c) {
     struct json_writer w = {.out = &c->preflight};
@@ -268,6 +284,7 @@ static void ask_hosts(struct certification *c) {
                           .arg = c};
     if (c->hosts_n)
         add_hosts(c, &f);
+    add_scripts(c);
     f.given = probe_wishes_text(&c->wishes, &c->arena);
     acts_say(&c->acts, "preflight", "of", c->hosts_n ? "the hosts of the provider" : "this host");
     preflight_run(&f, &w);
