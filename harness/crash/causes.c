@@ -401,8 +401,9 @@ static const char *missing(const struct reasons *x, const struct crash_way *way)
     if (way->others_go_on) {
         crash_words_death(x->states, way, &b);
         return arena_printf(x->arena,
-                            "a wait of the others for %s; one that there is the job tells by the "
-                            "event barrier",
+                            "a wait of the others for %s; if they do wait there, this cannot "
+                            "happen, and what settles it is the event barrier, told by each rank "
+                            "just before it waits",
                             buf_str(&b) + strlen("the death of "));
     }
     if (!way->losses_n)

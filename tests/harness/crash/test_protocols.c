@@ -327,6 +327,10 @@ static void test_a_commit_that_does_not_wait_is_found_where_the_peer_dies(void *
     assert_string_equal(t->causes[0].sentence,
                         "the death of rank 1 before its create of shard-1, while the others went "
                         "on: `shard-1` is not there");
+    assert_string_equal(t->causes[0].missing,
+                        "a wait of the others for rank 1; if they do wait there, this cannot "
+                        "happen, and what settles it is the event barrier, told by each rank just "
+                        "before it waits");
     end(t);
 }
 
