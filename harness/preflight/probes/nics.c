@@ -1,4 +1,5 @@
 /* Whether the network cards of all hosts are up, alike, and have kept their links. */
+#include "harness/preflight/infiniband.h"
 #include "harness/preflight/probe.h"
 
 #include "base/str.h"
@@ -48,6 +49,7 @@ static void look(const struct json *given, struct json_writer *w) {
     if (n >= 0)
         free(names);
     json_end_array(w);
+    infiniband_put(INFINIBAND_ROOT, w, "ports");
 }
 
 /* Of those that are up: "9000, 9000", in order. */
@@ -60,6 +62,26 @@ static const char *list(struct arena *a, const struct json *answer, const char *
 }
 
 enum { LINK_DOWNS_MOST = 20 };
+
+struct port_owner {
+    struct probing *probing;
+    const char *host;
+};
+
+static void tell_port(void *arg, const char *sentence) {
+    const struct port_owner *o = arg;
+    probe_fail(o->probing, "%s: %s", o->host, sentence);
+}
+
+static void ask_ports(struct probing *p, const struct json *const *v) {
+    const char **rates = arena_array(p->arena, const char *, p->n);
+    for (size_t i = 0; i < p->n; i++) {
+        struct port_owner o = {p, p->v[i].host};
+        rates[i] = v[i] ? infiniband_rates(json_get(v[i], "ports"), p->arena) : NULL;
+        infiniband_judge(json_get(v[i], "ports"), tell_port, &o);
+    }
+    probe_equal(p, "the rate of its active InfiniBand ports (Mbit/s)", rates);
+}
 
 static void ask(struct probing *p) {
     const struct json **v = probe_look_all(p);
@@ -77,13 +99,15 @@ static void ask(struct probing *p) {
             probe_fail(p, "%s: %s has lost its link %lld times since it came up", p->v[i].host,
                        json_get_string(card, "name", "?"),
                        (long long)json_get_i64(card, "link_downs", 0));
+    ask_ports(p, v);
     probe_pass(p, "MTU %s on all, and no link that goes down again and again",
                v[0] && *list(p->arena, v[0], "mtu") ? list(p->arena, v[0], "mtu") : "unknown");
 }
 
 const struct probe probe_nics = {
     .name = "nics",
-    .text = "cards of the same speed and MTU on all hosts, whose links stay up",
+    .text =
+        "cards and InfiniBand ports of the same speed and MTU on all hosts, whose links stay up",
     .within_ns = INT64_C(5) * 1000000000,
     .look = look,
     .ask = ask,
