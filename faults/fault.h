@@ -120,6 +120,7 @@ struct fault {
     const char *(*reads)(const struct fault_args *a);
     /* The region of a worker's memory that it is about; NULL returned: none that was announced. */
     const char *(*region)(const struct fault_args *a);
+    /* -EINPROGRESS: it has begun, and the node tells when it is in force (node_ops.cut_power). */
     int (*inject)(const struct target *t, const struct fault_args *a, struct err *err);
     int (*recover)(const struct target *t, const struct fault_args *a, struct err *err);
     /* The second part of what it does, course.follow_ns after it came in force. NULL: there is none.

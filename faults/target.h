@@ -38,7 +38,11 @@ struct node_uptime { /* by how far a node's clocks are ahead of the host's; belo
 /* What can be done to a whole node from outside. Each returns 0 or a -errno. Calls that take time
  * (start) return when they have begun; the caller of the fault watches for the effect. */
 struct node_ops {
-    int (*kill)(void *node, struct err *err);             /* every process at once */
+    int (*kill)(void *node, struct err *err); /* every process at once */
+    /* Begins to take the power of its host, by a command of whoever operates that. Returns
+     * -EINPROGRESS, and what came of it is told where the node's end is; -ENOTSUP: there is no such
+     * command, and nothing was done; or another -errno. `start` gives it back. May be NULL. */
+    int (*cut_power)(void *node, struct err *err);
     int (*silence)(void *node, bool on, struct err *err); /* the wire drops all of its frames */
     /* Closes or opens the planes and directions of `how` between groups of nodes, "n0,n1|n2"; a
      * group "*" is everybody who is named in no other. Who is in no group keeps all links. */

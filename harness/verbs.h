@@ -34,6 +34,7 @@
     X(list)                                                                                        \
     X(node)                                                                                        \
     X(plan)                                                                                        \
+    X(power)                                                                                       \
     X(preflight)                                                                                   \
     X(report)                                                                                      \
     X(run)                                                                                         \

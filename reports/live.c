@@ -3,6 +3,7 @@
 #include "reports/page.h"
 
 #include "base/printable.h"
+#include "base/str.h"
 #include "base/sys/printing.h"
 
 #include <stdlib.h>
@@ -158,6 +159,12 @@ static void tell_harness(struct live *l, const struct record *r) {
             "there before and after keeps its own bound",
             record_text(r, "host"), r->node,
             (double)record_i64(r, "ahead_ns", 0) / 1e9 - (double)record_i64(r, "was_ns", 0) / 1e9);
+    else if (record_is(r, "power") && record_get(r, "error"))
+        say(l, INK_BAD, "%s", record_text(r, "error"));
+    else if (record_is(r, "power"))
+        say(l, INK_DOUBT, "%s (%s): its power is %s, after %.1f s", r->node, record_text(r, "host"),
+            str_eq(record_text(r, "do"), "off") ? "gone" : "back",
+            (double)record_i64(r, "took_ns", 0) / 1e9);
     else if (record_is(r, "fault-failed"))
         say(l, INK_BAD, "%s could not be brought in force: %s", record_text(r, "id"),
             record_text(r, "error"));

@@ -8,7 +8,10 @@
  * FIN for every socket. And sockets whose owners died in silence would repeat their last words for
  * minutes and keep the node's network alive: they are destroyed. */
 int power_off(const struct target *t, bool silent, struct err *err) {
-    int r = silent ? t->ops->silence(t->node, true, err) : 0;
+    int r = silent && t->ops->cut_power ? t->ops->cut_power(t->node, err) : -ENOTSUP;
+    if (r != -ENOTSUP)
+        return r;
+    r = silent ? t->ops->silence(t->node, true, err) : 0;
     r = r ? r : t->ops->kill(t->node, err);
     r = r ? r : target_wait_end(t, err);
     return r || !silent ? r : t->ops->destroy_sockets(t->node, err);

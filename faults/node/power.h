@@ -4,7 +4,8 @@
 #include "faults/fault.h"
 
 /* Kills every process of the node; `silent`: once nothing from it is heard any more. Returns when
- * it is off. */
+ * it is off. -EINPROGRESS: an operator's command takes its power, and whoever runs that tells what came
+ * of it (node_ops.cut_power). */
 int power_off(const struct target *t, bool silent, struct err *err);
 /* Switches it on; 0 also if it is on. */
 int power_on(const struct target *t, bool fresh_disk, struct err *err);

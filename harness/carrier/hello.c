@@ -15,6 +15,7 @@ void hello_put(struct json_writer *w, const struct hello *h) {
     json_put_i64(w, "uid", h->uid);
     json_put_i64(w, "pid", h->pid);
     json_put_string(w, "boot_id", h->boot_id);
+    json_put_string(w, "life", h->life);
     json_put_string(w, "host", h->host);
     json_array(w, "can");
     for (int i = 0; i < HELLO_ABILITIES_N; i++)
@@ -35,8 +36,13 @@ void hello_take(const struct json *message, struct hello *ret) {
                           .uid = json_get_i64(message, "uid", -1),
                           .pid = json_get_i64(message, "pid", 0)};
     str_copy(ret->boot_id, sizeof(ret->boot_id), json_get_string(message, "boot_id", ""));
+    str_copy(ret->life, sizeof(ret->life), json_get_string(message, "life", ""));
     str_copy(ret->host, sizeof(ret->host), json_get_string(message, "host", ""));
     json_each(it, json_get(message, "can")) ret->can |= ability_of(json_string(it, ""));
+}
+
+bool hello_is_another_life(const struct hello *before, const struct hello *now) {
+    return !str_eq(before->boot_id, now->boot_id) || !str_eq(before->life, now->life);
 }
 
 int hello_check(const struct hello *h, const char *who, struct err *err) {

@@ -28,6 +28,9 @@ extern const char *const hello_abilities[HELLO_ABILITIES_N + 1]; /* NULL-ended *
 struct hello {
     int64_t version, uid, pid; /* pid: as its own host numbers it */
     char boot_id[40];          /* of the kernel there: who shares it shares clock and processes */
+    /* Of what began there first: its namespace of processes, and when it was started. With boot_id
+     * it says whether the host, or the container, has begun anew. "": it is not known. */
+    char life[48];
     char host[65];
     unsigned can; /* bits of enum hello_ability */
 };
@@ -36,6 +39,8 @@ struct hello {
 void hello_put(struct json_writer *w, const struct hello *h);
 /* What is missing is 0 or "", words that nobody knows are left out. */
 void hello_take(const struct json *message, struct hello *ret);
+/* Whether it has begun anew between these two; false also where nothing shows it. */
+bool hello_is_another_life(const struct hello *before, const struct hello *now);
 /* Of this process: all but what depends on how it is reached. Orphans come to it from then on. */
 void hello_here(struct hello *ret);
 /* 0, or -EPROTO with a sentence: it cannot be spoken with. who: "n1", as people know it. */

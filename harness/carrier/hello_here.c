@@ -5,8 +5,10 @@
 #include "harness/carrier/hello.h"
 
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool silences_sockets(void) {
@@ -33,9 +35,17 @@ static void read_boot_id(char *ret, size_t size) {
     str_copy(ret, size, text.data);
 }
 
+static void read_life(char *ret, size_t size) {
+    struct stat of;
+    uint64_t start = 0;
+    if (stat("/proc/self/ns/pid", &of) == 0 && process_start_ticks(1, &start) == 0)
+        snprintf(ret, size, "%llu.%llu", (unsigned long long)of.st_ino, (unsigned long long)start);
+}
+
 void hello_here(struct hello *ret) {
     *ret = (struct hello){.version = HELLO_VERSION, .uid = geteuid(), .pid = getpid()};
     read_boot_id(ret->boot_id, sizeof(ret->boot_id));
+    read_life(ret->life, sizeof(ret->life));
     gethostname(ret->host, sizeof(ret->host) - 1);
     ret->can = (unsigned)(process_adopt_orphans() == 0) << HELLO_CAN_ADOPTION |
                (unsigned)knows_pidfds() << HELLO_CAN_PIDFDS |

@@ -8,6 +8,7 @@
 #include "base/sys/signals.h"
 #include "harness/cluster/dead_man.h"
 #include "harness/cluster/metadata.h"
+#include "harness/cluster/power.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -325,7 +326,7 @@ void cluster_settle(struct cluster *c) {
     if (!c->going_down || c->is_down)
         return;
     for (size_t i = 0; i < c->nodes_n; i++)
-        if (c->nodes[i]->init.pid)
+        if (c->nodes[i]->init.pid || power_is_awaited(c->nodes[i]))
             return;
     for (size_t i = 0; i < c->nodes_n; i++)
         c->isolation->forget(c->nodes[i]);
@@ -333,14 +334,24 @@ void cluster_settle(struct cluster *c) {
         loop_timer_at(c->on_deadline, 0);
 }
 
+/* Each of its commands, the end of the host and its new beginning. */
+static int64_t power_wait_ns(const struct cluster *c) {
+    for (size_t i = 0; i < c->nodes_n; i++)
+        if (power_is_awaited(c->nodes[i]))
+            return 4 * c->plan->scenario->cluster.power.within_ns;
+    return 0;
+}
+
 void cluster_down(struct cluster *c) {
     if (c->going_down)
         return;
     c->going_down = true;
     c->on_deadline = loop_timer(c->loop, on_deadline, c);
-    loop_timer_at(c->on_deadline, clock_monotonic_ns() + down_wait_ns);
-    for (size_t i = 0; i < c->nodes_n; i++)
+    for (size_t i = 0; i < c->nodes_n; i++) {
         node_kill(c->nodes[i]);
+        power_restore(c->nodes[i]);
+    }
+    loop_timer_at(c->on_deadline, clock_monotonic_ns() + down_wait_ns + power_wait_ns(c));
     cluster_settle(c);
 }
 

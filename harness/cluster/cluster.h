@@ -36,6 +36,7 @@ struct wire_counters { /* of one node's port; in: towards the node */
                                 MASTER_PORT told by wire_bootstrap_port; retransmissions included */
     bool at_sockets; /* counted by the kernel at the nodes' own sockets: only what was dropped at
                         those that are cut, and what came to them all the same */
+    bool by_table;   /* of the packets of its host, rather */
     bool in_unknown; /* who would count what is dropped on its way in has gone with the node */
     uint64_t lost;   /* by the wire itself, because it was too slow: a sick harness */
     uint64_t cut_to[CLUSTER_NODES_MAX]; /* frames from this node, dropped by a partition; by the
@@ -111,6 +112,9 @@ struct cluster_callbacks {
     /* We had said nothing for so long that what lasted was undone, on a node or on the wire (who):
      * [{fault, name, error|null}], NULL where it is not told one by one. See dead_man.h. */
     void (*healed)(void *arg, const char *who, int64_t silent_ns, const struct json *undone);
+    /* The power of the node's host is gone (off) or back, in so long; error: it is not, and why. Of one
+     * that is back the node is about to be up. */
+    void (*powered)(void *arg, struct node *n, bool off, int64_t took_ns, const char *error);
     void (*failed)(void *arg, const struct err *err); /* the harness or the host broke: once */
     /* All nodes are down and the wire has ended. left: what is still there, NULL-ended; empty: none
      */
@@ -198,6 +202,8 @@ struct disk_done {
 struct disk_done node_disk_done(const struct node *n, enum disk_verdict v);
 /* The control group that holds what runs on it to this limit; NULL: none does. */
 const char *node_cgroup(const struct node *n, enum node_limit what);
+/* Partitions drop packets of its host, not what comes to its sockets. */
+bool node_is_cut_by_table(const struct node *n);
 /* Under which all that runs on it is looked at, where it is on another host (host_process.h); else 0. */
 pid_t node_far_number(const struct node *n);
 bool node_is_on(const struct node *n);

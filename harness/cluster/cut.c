@@ -294,7 +294,7 @@ void cut_count(struct cut *k) {
 bool cut_is_planned(const struct cluster *c) {
     for (size_t i = 0; i < c->plan->entries_n; i++) {
         const struct planned_entry *pa = &c->plan->entries[i];
-        if (pa->fault && fault_course(pa->fault, &pa->args).needs & FAULT_NEEDS_SILENCE)
+        if (pa->fault && plan_entry_needs(c->plan, pa) & FAULT_NEEDS_SILENCE)
             return true;
     }
     return false;

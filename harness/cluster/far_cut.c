@@ -5,6 +5,7 @@
 #include "base/sys/clock.h"
 #include "harness/cluster/cut.h"
 #include "harness/provider/examined_host.h"
+#include "harness/provider/provider.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -26,6 +27,7 @@ struct late_message {
 /* Counted of a pair of nodes: of cuts that are over, and of those in force when last asked. */
 struct pair_count {
     uint64_t over_dropped, over_passed[PLANES_N], dropped, passed[PLANES_N];
+    uint64_t over_unsaid, unsaid; /* by the sender's own host */
 };
 
 struct far_cut {
@@ -113,6 +115,17 @@ static unsigned planes_of(const struct wanted_cut *w) {
     return w->partition ? (unsigned)w->partition->how.planes & PLANE_ALL : PLANE_ALL;
 }
 
+/* A table is all the host's: who shares it with another node, as n0 does with a store, would cut that
+ * off as well, and the way to its helper. It leaves the loopback alone. */
+bool far_cut_is_by_table(const struct node *n) {
+    const struct cluster *c = n->cluster;
+    for (size_t i = 0; i < c->nodes_n; i++)
+        if (c->nodes[i] != n && c->nodes[i]->plan->host == n->plan->host)
+            return false;
+    return n->plan->host && c->plan->provider->tells_way && !str_starts(n->plan->addr, "127.") &&
+           n->plan->host->hello.can & 1u << HELLO_CAN_OWNED_TABLES;
+}
+
 static void put_peer(struct json_writer *w, const char *name, const char *address, bool deaf,
                      bool mute) {
     json_object(w, NULL);
@@ -180,7 +193,7 @@ static int tell_part(struct far_cut *k, struct node *n, const struct wanted_cut 
     struct json_writer w = node_say(&text, "part");
     json_put_i64(&w, "token", 0);
     json_put_string(&w, "name", cut->name);
-    json_put_string(&w, "way", "sockets");
+    json_put_string(&w, "way", far_cut_is_by_table(n) ? "table" : "sockets");
     json_put_bool(&w, "listeners", cut->silent == n);
     put_planes(k, planes_of(cut), &w);
     if (cut->silent != n)
@@ -271,9 +284,12 @@ static void take_peers(struct far_cut *k, const struct node *n, const char *name
         if (from < 0)
             continue;
         struct pair_count *p = pair(k, (size_t)from, (size_t)n->port);
-        uint64_t dropped = (uint64_t)json_get_i64(it, "dropped", 0);
+        struct pair_count *back = pair(k, (size_t)n->port, (size_t)from);
+        uint64_t unsaid = (uint64_t)json_get_i64(it, "unsaid", 0);
+        uint64_t dropped = (uint64_t)json_get_i64(it, "dropped", 0) - unsaid;
         uint64_t passed = (uint64_t)json_get_i64(it, "passed", 0);
         *(over ? &p->over_dropped : &p->dropped) += dropped;
+        *(over ? &back->over_unsaid : &back->unsaid) += unsaid;
         (over ? p->over_passed : p->passed)[plane] += passed;
     }
 }
@@ -309,6 +325,7 @@ static void on_count(struct far_cut *k, struct node *n, const struct json *m) {
     for (size_t from = 0; from < k->cluster->nodes_n; from++) {
         struct pair_count *p = pair(k, from, (size_t)n->port);
         p->dropped = 0;
+        pair(k, (size_t)n->port, from)->unsaid = 0;
         memset(p->passed, 0, sizeof(p->passed));
     }
     json_each(it, json_get(m, "cuts"))
@@ -471,7 +488,7 @@ void far_cut_joined(struct far_cut *k, struct node *n) {
 
 static void count_pair(const struct far_cut *k, struct wire_counters *v, size_t from, size_t to) {
     const struct pair_count *p = pair(k, from, to);
-    uint64_t dropped = p->over_dropped + p->dropped;
+    uint64_t dropped = p->over_dropped + p->dropped + p->over_unsaid + p->unsaid;
     v[from].cut_to[to] += dropped;
     v[from].dropped_out += dropped;
     v[to].dropped_in += dropped;
@@ -486,6 +503,7 @@ static void on_counted(void *arg, int64_t now_ns) {
     struct wire_counters *v = mem_array(struct wire_counters, n);
     for (size_t from = 0; from < n; from++) {
         v[from].at_sockets = true;
+        v[from].by_table = far_cut_is_by_table(c->nodes[from]);
         v[from].in_unknown = !is_up(c->nodes[from]);
         for (size_t to = 0; to < n; to++)
             count_pair(k, v, from, to);

@@ -13,6 +13,8 @@ struct far_cut *far_cut_free(struct far_cut *k); /* NULL is allowed; returns NUL
 /* Brings in force what partitions and silent nodes ask for by now, and nothing else. Returns when all
  * helpers that are up have said so: 0, or an error that names the host, and then nothing new is in force. */
 int far_cut_apply(struct far_cut *k, struct err *err);
+/* Its host is cut off by a filter of packets; else by the sockets of what its helper has started. */
+bool far_cut_is_by_table(const struct node *n);
 /* Traffic with this port belongs to the bootstrap plane from now on. */
 void far_cut_bootstrap(struct far_cut *k, uint16_t port);
 /* Counters are told when all helpers have told theirs, and then that they have been. */

@@ -189,6 +189,10 @@ static void on_clock(struct host_link *l, const struct json *m) {
         c->cb.clock(c->arg, l->node, &l->clock, r == -ESTALE ? &before : NULL);
 }
 
+void host_link_begun_anew(struct host_link *l) {
+    l->clock = (struct clock_bound){0};
+}
+
 /* ---- whether it can be used ---- */
 
 static int ask_file(struct host_link *l, int64_t token, const char *path, struct err *err) {

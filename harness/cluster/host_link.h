@@ -16,6 +16,8 @@ const char *host_link_last_words(struct host_link *l);
 /* The helper has arranged the node: whether {shared} is there what it is here is asked now, and the node
  * is up when it is. */
 int host_link_ready(struct host_link *l, struct err *err);
+/* Its host has begun anew, and its clock with it. */
+void host_link_begun_anew(struct host_link *l);
 void host_link_arm(struct host_link *l);
 /* Where what the program prints goes; stays the caller's. */
 void host_link_log(struct host_link *l, int log);

@@ -10,6 +10,7 @@
 #include "harness/carrier/host_process.h"
 #include "harness/cluster/far_cut.h"
 #include "harness/cluster/host_link.h"
+#include "harness/cluster/power.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -72,6 +73,7 @@ struct node *node_free(struct node *n) {
     n->cluster->isolation->forget(n);
     close_all(n);
     n->link = host_link_free(n->link);
+    n->power = power_free(n->power);
     node_clock_close(n);
     node_disk_free(n);
     free(n->disk);
@@ -406,6 +408,7 @@ bool node_moment(const struct node *n, struct clock_stamp *ret) {
 
 static void handle(void *arg, struct message *m) {
     struct node *n = arg;
+    power_heard(n);
     if (!n->cluster->far_cut || !far_cut_takes(n->cluster->far_cut, n, m))
         node_handle(n, m);
 }
@@ -476,6 +479,7 @@ static void on_end(void *arg, int fd, int what) {
     tell_end(n, status, said);
     if (c->cb.node_down)
         c->cb.node_down(c->arg, n);
+    power_node_ended(n);
     cluster_settle(c);
 }
 
@@ -549,6 +553,10 @@ static int op_kill(void *node, struct err *err) {
     return 0;
 }
 
+static int op_cut_power(void *node, struct err *err) {
+    return power_cut(node, err);
+}
+
 static int op_silence(void *node, bool on, struct err *err) {
     struct node *n = node;
     return n->cluster->isolation->silence(n, on, err);
@@ -585,7 +593,8 @@ static int op_destroy_sockets(void *node, struct err *err) {
 }
 
 static int op_start(void *node, bool fresh_disk, struct err *err) {
-    return node_start(node, fresh_disk, err);
+    struct node *n = node;
+    return power_is_out(n) ? power_give(n, fresh_disk, err) : node_start(n, fresh_disk, err);
 }
 
 static int op_start_at(void *node, const struct node_uptime *uptime, struct err *err) {
@@ -699,6 +708,7 @@ static const struct node_ops ops = {
     .disk_rule = op_disk_rule,
     .signal_program = op_signal_program,
     .kill = op_kill,
+    .cut_power = op_cut_power,
     .silence = op_silence,
     .part = op_part,
     .impair = op_impair,
@@ -728,6 +738,10 @@ int node_agent_target(struct node *n, struct target *ret) {
     snprintf(ret->name, sizeof(ret->name), "%s of %s", n->plan->is_store ? "store" : "agent",
              n->plan->name);
     return 0;
+}
+
+bool node_is_cut_by_table(const struct node *n) {
+    return n->link && far_cut_is_by_table(n);
 }
 
 pid_t node_far_number(const struct node *n) {

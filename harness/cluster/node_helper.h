@@ -71,7 +71,8 @@
  *            in force, and goes on counting
  *   harness  mend {token, name}       helper  mended {token, error|null, late, peers}
  *   harness  count {token}            helper  counted {token, cuts:[{name, way, late, peers:[{name,
- *                                                                     dropped, passed, connections}]}]} */
+ *                                                                     dropped, unsaid, passed,
+ *                                                                     connections}]}]} */
 #pragma once
 
 #include "base/json.h"

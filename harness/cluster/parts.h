@@ -19,6 +19,7 @@ enum node_state {
 };
 
 struct host_link; /* a node's way to its host: host_link.h */
+struct power;     /* of a node's host: power.h */
 struct cut;       /* of nodes that are processes: cut.c */
 struct far_cut;   /* of nodes on other hosts: far_cut.h */
 
@@ -90,6 +91,7 @@ struct node {
     int watch;                    /* of the calls of its program that wait for us; -1: none */
     struct loop_source *on_watch;
     struct host_link *link;   /* NULL: the node is on this host */
+    struct power *power;      /* NULL: nobody ever took its host's */
     struct node_disk *faulty; /* node_disk.c: what faults do to its disks; NULL: none ever did */
 };
 

@@ -208,6 +208,11 @@ static void settle(struct clocks *c, const struct history *h, const struct stamp
     k->stamped = s->n;
 }
 
+/* The host has been off, and its clock is another one now. */
+static bool begins_anew(const struct record *r) {
+    return is_of(r, "power") && str_eq(record_text(r, "do"), "on") && !record_get(r, "error");
+}
+
 static void read_stamps(struct clocks *c, const struct history *h, struct stamps *s,
                         int32_t place) {
     struct node_clock *k = &c->v[place];
@@ -225,6 +230,8 @@ static void read_stamps(struct clocks *c, const struct history *h, struct stamps
             k->steps++;
             k->step_seq = r->seq;
             life++;
+        } else if (begins_anew(r) && str_eq(r->node, k->node)) {
+            life++; /* of another clock: nobody has set the one before */
         } else if (is_of(r, "clock") && str_eq(r->node, k->node)) {
             take_sample(k, r);
             asked = i;

@@ -23,6 +23,7 @@
 /* Counted at what was let go. */
 struct tally {
     uint64_t dropped, passed, connections;
+    uint64_t unsaid; /* of those dropped: on their way to the peer */
 };
 
 struct half {
@@ -119,7 +120,7 @@ static bool is_held(const struct host_cut *k, uint64_t inode) {
 static struct tally tally_of(const struct deaf_socket *h) {
     int64_t now = socket_taken_in(h->fd);
     return (struct tally){socket_drops(h->fd) - h->before,
-                          now < 0 || h->heard_by < 0 ? 1 : (uint64_t)(now - h->heard_by), 0};
+                          now < 0 || h->heard_by < 0 ? 1 : (uint64_t)(now - h->heard_by), 0, 0};
 }
 
 static void add(struct tally *sum, const struct tally *t) {
@@ -312,6 +313,8 @@ static void take_count(void *arg, uint32_t tag, uint64_t packets) {
         p->now[peer].passed += packets;
     else
         p->now[peer].dropped += packets;
+    if (part_rules_is_said(tag) && !part_rules_is_passed(tag))
+        p->now[peer].unsaid += packets;
 }
 
 /* Of each peer what was counted until now. */
@@ -333,6 +336,7 @@ static void put_peers(const struct half *p, struct json_writer *w) {
         json_object(w, NULL);
         json_put_string(w, "name", p->order.peers[i].name);
         json_put_i64(w, "dropped", (int64_t)p->now[i].dropped);
+        json_put_i64(w, "unsaid", (int64_t)p->now[i].unsaid);
         json_put_i64(w, "passed", (int64_t)p->now[i].passed);
         json_put_i64(w, "connections", (int64_t)p->now[i].connections);
         json_end_object(w);

@@ -32,8 +32,8 @@ void host_cut_mend(struct host_cut *k, const char *name, struct json_writer *w);
 /* Undoes all, or all but those with `listeners`: who has lost his power must not be heard dying. Adds
  * their names. */
 void host_cut_mend_all(struct host_cut *k, bool silenced_too, struct texts *ret_names);
-/* Adds `cuts`: [{name, way, late, peers: [{name, dropped, passed, connections}]}]: packets that were
- * dropped by now, and packets that came through all the same; late: connections that were caught now. */
+/* Adds `cuts`: [{name, way, late, peers: [{name, dropped, unsaid, passed, connections}]}]: packets
+ * that were dropped by now, how many of them on their way to the peer, and packets that came through all the same; late: connections that were caught now. */
 void host_cut_count(struct host_cut *k, struct json_writer *w);
 /* A call_watch of the program's connects, which it takes: until it ends, or -1 takes its place. */
 void host_cut_watch(struct host_cut *k, int watch);

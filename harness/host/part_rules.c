@@ -20,12 +20,16 @@ static bool is_behind(enum owned_chain c) {
     return c == OWNED_IN_BEHIND || c == OWNED_OUT_BEHIND;
 }
 
-static uint32_t tag_of(size_t peer, bool passed) {
-    return (uint32_t)(peer + 1) << 1 | passed;
+static uint32_t tag_of(size_t peer, enum owned_chain c) {
+    return (uint32_t)(peer + 1) << 2 | (uint32_t)!is_in(c) << 1 | is_behind(c);
 }
 
 size_t part_rules_peer(uint32_t tag) {
-    return (size_t)(tag >> 1) - 1;
+    return (size_t)(tag >> 2) - 1;
+}
+
+bool part_rules_is_said(uint32_t tag) {
+    return tag >> 1 & 1;
 }
 
 bool part_rules_is_passed(uint32_t tag) {
@@ -53,7 +57,7 @@ static void add_address(struct rules_in_work *m, enum owned_chain c, size_t peer
     const struct owned_rule cut = {.chain = c,
                                    .address = address,
                                    .what = is_behind(c) ? OWNED_COUNT : OWNED_DROP,
-                                   .tag = tag_of(peer, is_behind(c))};
+                                   .tag = tag_of(peer, c)};
     bool data = o->planes & PLANE_DATA;
     bool meant = is_in(c) ? o->peers[peer].deaf : o->peers[peer].mute;
     for (size_t i = 0; i < m->ports_n && meant; i++) {

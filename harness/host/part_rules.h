@@ -10,4 +10,6 @@ struct owned_rule *part_rules_make(const struct part_order *o, size_t *ret_n);
 
 /* What the tag of a rule says: of which peer its packets are, and whether they have come through. */
 size_t part_rules_peer(uint32_t tag);
+/* On their way to the peer; else from it. */
+bool part_rules_is_said(uint32_t tag);
 bool part_rules_is_passed(uint32_t tag);

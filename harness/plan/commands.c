@@ -161,6 +161,16 @@ static void add_hosts(struct commands_list *l) {
             arena_printf(&p->arena, "to reach the host of n%d, as long as the run lasts", i));
 }
 
+static void add_power(struct commands_list *l) {
+    const struct power_spec *o = &l->plan->scenario->cluster.power;
+    if (!o->off)
+        return;
+    add(l, "cluster.power.off", o->place, words_of(l->plan, o->off),
+        "when a host is to lose its power");
+    add(l, "cluster.power.on", o->place, words_of(l->plan, o->on),
+        "when a host that has lost it is to have it again, at the end of the run at the latest");
+}
+
 /* ---- in the nodes ---- */
 
 static const char *names_of(struct plan *p, bool stores) {
@@ -193,10 +203,11 @@ void plan_find_commands(struct plan *p) {
     if (p->commands)
         return;
     interpreter_find(p, NULL);
-    size_t most = s->features_n + s->probes_n + s->checks_n + 7 +
+    size_t most = s->features_n + s->probes_n + s->checks_n + 9 +
                   (s->cluster.provider ? (size_t)s->cluster.nodes : 0);
     struct commands_list l = {p, arena_array(&p->arena, struct plan_command, most), 0};
     add_hosts(&l);
+    add_power(&l);
     add_features(&l);
     add_build(&l);
     add_interpreters(&l);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <sys/stat.h>
 
 /* What shows on another host that a fault was felt: what its helper tells, what the store answers,
  * and what lies in the shared directory. */
@@ -29,11 +30,11 @@ static const struct {
 /* ---- what can be done there ---- */
 
 /* Why it cannot be had on any other host; NULL: it can, where its needs are met. */
-static const char *only_here(const struct planned_entry *a) {
+static const char *only_here(const struct plan *p, const struct planned_entry *a) {
     const struct fault *f = a->fault;
     if (f->keeps && f->keeps(&a->args))
         return "what it keeps of its target cannot be brought here";
-    if (f->region || fault_course(f, &a->args).evidence & ~evidence_there)
+    if (f->region || plan_entry_course(p, a).evidence & ~evidence_there)
         return "nothing would show that it was felt";
     return NULL;
 }
@@ -52,11 +53,69 @@ static const struct examined_host *lacking(const struct plan *p, unsigned needs)
     return NULL;
 }
 
+/* ---- the power of hosts ---- */
+
+static bool are_one(const struct examined_host *a, const struct examined_host *b) {
+    return str_eq(a->hello.boot_id, b->hello.boot_id) && a->network == b->network;
+}
+
+static bool is_this_machine(const struct examined_host *h) {
+    struct hello ours;
+    struct stat network;
+    hello_here(&ours);
+    return str_eq(h->hello.boot_id, ours.boot_id) && stat("/proc/self/ns/net", &network) == 0 &&
+           h->network == (uint64_t)network.st_ino;
+}
+
+static const struct plan_node *store_beside_n0(const struct plan *p) {
+    for (size_t i = 0; i < p->nodes_n; i++)
+        if (p->nodes[i].is_store)
+            return &p->nodes[i];
+    return NULL;
+}
+
+/* Whether it may be n0 that is struck. */
+static bool may_mean_n0(const struct target_spec *t, const struct cluster_spec *c) {
+    if (t->rack)
+        return c->rack_of[0] == t->rack;
+    return t->pick != PICK_NAMED || str_eq(t->node, "n0");
+}
+
+/* What is on a host goes off with it. */
+static int check_power(const struct plan *p, const struct planned_entry *a, struct err *err) {
+    const struct cluster_spec *c = &p->scenario->cluster;
+    unsigned effects = plan_entry_course(p, a).effects;
+    const struct plan_node *store = store_beside_n0(p);
+    char text[ENTRY_TEXT_MAX];
+    if (!c->power.off || !(effects & EFFECT_SILENCES_NODE) || !(effects & EFFECT_ENDS_NODE))
+        return 0;
+    entry_text(a->entry, a->fault->name, a->entry->fault_place, text);
+    for (size_t i = 0; i < p->hosts_n; i++) {
+        if (is_this_machine(&p->hosts[i]))
+            return err_say(err, -ENOTSUP,
+                           "%s: %s is the machine that rankquake runs on, and cluster.power would "
+                           "take its power",
+                           text, p->hosts[i].name);
+        if (i && are_one(&p->hosts[0], &p->hosts[i]))
+            return err_say(err, -ENOTSUP,
+                           "%s: %s and %s are one host, and cluster.power would take the power of "
+                           "both",
+                           text, p->hosts[0].name, p->hosts[i].name);
+    }
+    if (store && may_mean_n0(&a->entry->on, c))
+        return err_say(err, -ENOTSUP,
+                       "%s: the store is on %s as well, n0's host, and cluster.power would take it "
+                       "along; strike a node by its name that is not n0, or let an agent serve the "
+                       "store (cluster.store: {on: n0})",
+                       text, p->hosts[0].name);
+    return 0;
+}
+
 static int check_entry(const struct plan *p, const struct planned_entry *a, struct err *err) {
     const struct timeline_entry *e = a->entry;
     char text[ENTRY_TEXT_MAX];
     unsigned needs = plan_entry_needs(p, a);
-    const char *why = only_here(a);
+    const char *why = only_here(p, a);
     const struct examined_host *without = lacking(p, needs);
     entry_text(e, a->fault->name, e->fault_place, text);
     if (without)
@@ -65,7 +124,7 @@ static int check_entry(const struct plan *p, const struct planned_entry *a, stru
     if (why)
         return err_say(err, -ENOTSUP, "%s, on %s: %s; it can be had with nodes on this machine",
                        text, p->hosts[0].name, why);
-    return 0;
+    return check_power(p, a, err);
 }
 
 static int check_trigger(const struct plan *p, const struct timeline_entry *a,
@@ -93,10 +152,6 @@ static int check_entries(const struct plan *p, struct err *err) {
 }
 
 /* ---- where they are ---- */
-
-static bool are_one(const struct examined_host *a, const struct examined_host *b) {
-    return str_eq(a->hello.boot_id, b->hello.boot_id) && a->network == b->network;
-}
 
 /* Nodes that share a host's network would take each other's ports; all of them on one have its
  * loopback to themselves. */

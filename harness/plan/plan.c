@@ -58,8 +58,20 @@ bool plan_has_disks(const struct plan *p) {
     return has;
 }
 
+/* A host that has no power needs no peers that are deaf to it, and drops nothing that could be
+ * counted. */
+struct fault_course plan_entry_course(const struct plan *p, const struct planned_entry *a) {
+    struct fault_course c = fault_course(a->fault, &a->args);
+    if (p->scenario->cluster.power.off && c.effects & EFFECT_SILENCES_NODE &&
+        c.effects & EFFECT_ENDS_NODE) {
+        c.needs &= ~(unsigned)FAULT_NEEDS_SILENCE;
+        c.evidence &= ~EVIDENCE(frames_dropped);
+    }
+    return c;
+}
+
 unsigned plan_entry_needs(const struct plan *p, const struct planned_entry *a) {
-    unsigned needs = fault_course(a->fault, &a->args).needs;
+    unsigned needs = plan_entry_course(p, a).needs;
     if (p->scenario->cluster.scheduler)
         needs &= ~(unsigned)FAULT_NEEDS_SCHEDULER;
     bool moves = a->fault->watches && needs & FAULT_NEEDS_CALLS && plan_has_disks(p);

@@ -122,6 +122,8 @@ const struct plan_node *plan_find_node(const struct plan *p, const char *name);
 /* FAULT_NEEDS_* of all faults of its timeline, and of the cluster; and of one fault of it, which acts on the
  * disks of nodes themselves where these are ours. */
 unsigned plan_needs(const struct plan *p);
+/* As fault_course, with what differs where the operator's commands take the power of hosts. */
+struct fault_course plan_entry_course(const struct plan *p, const struct planned_entry *a);
 unsigned plan_entry_needs(const struct plan *p, const struct planned_entry *a);
 /* The disks of its nodes are ours (faults/mechanism/disk/): asked for, or needed by a fault. */
 bool plan_has_disks(const struct plan *p);

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* What was asked for besides the hosts. */
@@ -21,6 +22,7 @@ enum { PROVIDER_NO_HELPER = 91 };
 struct provider {
     const char *name, *summary;
     const char *hosts; /* what a host is in its words: "a name that ssh knows" */
+    bool tells_way;    /* the helper knows by which connection it is reached (SSH_CONNECTION) */
     /* Whether a host may be called so. Returns 0, or -EINVAL with a sentence. */
     int (*check)(const char *host, struct err *err);
     /* Hosts that are known without being named. NULL: they have to be named. Returns 0 with at least

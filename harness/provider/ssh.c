@@ -77,6 +77,7 @@ const struct provider provider_ssh = {
     .name = "ssh",
     .summary = "by ssh, which copies the helper there",
     .hosts = "a name that ssh knows, also USER@HOST",
+    .tells_way = true,
     .check = check,
     .reach = reach,
     .outpost = outpost,

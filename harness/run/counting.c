@@ -63,6 +63,8 @@ static void record_drops(struct engine *e, struct node *n, const struct wire_cou
     json_put_i64(w, "dropped_out", (int64_t)c->dropped_out);
     put_frames(e, w, "cut_to", c->cut_to);
     put_passed(e, w, c);
+    if (node_plan(n)->host)
+        json_put_string(w, "by", c->by_table ? "table" : "sockets");
     engine_recorded(e);
 }
 

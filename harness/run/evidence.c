@@ -41,6 +41,14 @@ bool evidence_answers(const struct run_entry *a) {
 
 /* ---- one firing ---- */
 
+static bool has_table(const struct run_entry *a) {
+    cluster_each(n, a->owner->engine->cluster) {
+        if (node_is_cut_by_table(n))
+            return true;
+    }
+    return false;
+}
+
 /* Of several kinds the first of the table speaks. */
 static void record_felt(struct run_entry *a) {
     int kind = 0;
@@ -53,7 +61,7 @@ static void record_felt(struct run_entry *a) {
                          : e->by_probe                ? SOURCE_PROBE
                                                       : SOURCE_KERNEL;
     struct json_writer *w = entry_record(a, source, "fault-evidence");
-    json_put_string(w, "what", sockets ? e->at_sockets : e->what);
+    json_put_string(w, "what", !sockets ? e->what : has_table(a) ? e->at_table : e->at_sockets);
     if (e->put)
         e->put(a, w);
     engine_recorded(a->owner->engine);

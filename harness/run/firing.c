@@ -326,6 +326,8 @@ static void inject(struct run_entry *a, struct bound *b) {
         return;
     }
     int r = f->inject(&b->target, &a->args, &err);
+    if (r == -EINPROGRESS) /* timeline_powered answers for it */
+        return;
     if (r < 0 || !evidence_answers(a)) /* a node that is switched on: entry_seen answers for it */
         entry_answered(a, b, r < 0 ? err.msg : NULL);
 }
@@ -520,7 +522,7 @@ void entry_follow(struct run_entry *a) {
         struct target t;
         node_target(a->bound[i].node, &t);
         int r = t.pidfd < 0 ? 0 : a->plan->fault->follow(&t, &a->plan->args, &err);
-        if (r < 0 && r != -ESRCH)
+        if (r < 0 && r != -ESRCH && r != -EINPROGRESS)
             str_copy(a->error, sizeof(a->error), err.msg);
     }
     if (a->error[0])
@@ -620,6 +622,20 @@ void entry_node_gone(struct run_entry *a, const char *node) {
             a->bound[i].undoing = false;
     if (a->undoing)
         look_undone(a);
+}
+
+bool timeline_powered(struct engine *e, const struct node *n, const char *error) {
+    struct timeline *t = own(e, timeline);
+    for (size_t i = 0; i < t->n; i++) {
+        struct run_entry *a = &t->entries[i];
+        for (size_t k = 0; a->state == ENTRY_INJECTING && k < a->bound_n; k++)
+            if (a->bound[k].node == n && !a->bound[k].answered &&
+                a->plan->fault->where == FAULT_IN_HARNESS) {
+                entry_answered(a, &a->bound[k], error);
+                return true;
+            }
+    }
+    return false;
 }
 
 void timeline_answer(struct engine *e, struct node *n, uint64_t token, const char *error) {

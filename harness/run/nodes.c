@@ -317,6 +317,27 @@ static bool on_called(void *arg, struct node *n, const struct watched_call *c) {
     return timeline_called(arg, n, c);
 }
 
+/* Of a host that cannot be switched on again there is nothing more to learn. One that has kept its
+ * power is the fault's failure, or, where none waits for it, the run's. */
+static void on_powered(void *arg, struct node *n, bool off, int64_t took_ns, const char *error) {
+    struct engine *e = arg;
+    struct err err;
+    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "power");
+    put_whose(w, n);
+    json_put_string(w, "do", off ? "off" : "on");
+    json_put_i64(w, "took_ns", took_ns);
+    if (error)
+        json_put_string(w, "error", error);
+    engine_recorded(e);
+    if (!off && !error)
+        return;
+    bool waited = timeline_powered(e, n, error);
+    if (error && !(waited && off)) {
+        err_say(&err, -EIO, "%s", error);
+        engine_fail(e, &err);
+    }
+}
+
 static void on_failed(void *arg, const struct err *err) {
     engine_fail(arg, err);
 }
@@ -347,6 +368,7 @@ static const struct cluster_callbacks callbacks = {
     .asked = on_asked,
     .counters = counting_counters,
     .counted = counting_counted,
+    .powered = on_powered,
     .failed = on_failed,
     .down = on_down,
 };

@@ -369,7 +369,7 @@ static struct run_entry *add_entry(struct timeline *t, const struct planned_entr
     a->plan = pa;
     a->entry = pa->entry;
     if (pa->fault)
-        a->course = fault_course(pa->fault, &pa->args);
+        a->course = plan_entry_course(e->plan, pa);
     a->tag = (int)t->n;
     a->time = loop_timer(e->loop, on_time, a);
     a->plus = loop_timer(e->loop, on_plus, a);

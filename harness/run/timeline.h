@@ -11,6 +11,9 @@ bool timeline_called(struct engine *e, struct node *n, const struct watched_call
 bool timeline_asked(struct engine *e, const struct store_request *r);
 /* As cluster_callbacks.injected. */
 void timeline_answer(struct engine *e, struct node *n, uint64_t token, const char *error);
+/* The power of the node's host is off, or could not be taken or given back. False: no fault waits for
+ * that. */
+bool timeline_powered(struct engine *e, const struct node *n, const char *error);
 /* As cluster_callbacks.far_seen. */
 void timeline_seen_far(struct engine *e);
 /* Undoes all that lasts: nodes or wire have begun to do so by themselves. */

@@ -49,6 +49,7 @@ struct section {
 #define SECTIONS(X)                                                                                \
     X(top)                                                                                         \
     X(cluster)                                                                                     \
+    X(power)                                                                                       \
     X(job)                                                                                         \
     X(build)                                                                                       \
     X(checkpoint)                                                                                  \

@@ -3,6 +3,7 @@
 #include "harness/scenario/reader.h"
 
 #include <stddef.h>
+#include <string.h>
 
 static void read_store(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     static const char *const choices[] = {"embedded", "etcd", "etcd-3", "none", NULL};
@@ -30,6 +31,44 @@ const char *const scheduler_names[] = {"none", "slurm", NULL};
 static void read_hosts(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct cluster_spec *c = out;
     reader_words(r, k, n, &c->hosts, &c->hosts_n);
+}
+
+/* A command that names no host would strike the same one whatever node is meant. */
+static bool names_host(const char *const *words) {
+    for (; *words; words++)
+        if (strstr(*words, "{host}") || strstr(*words, "{node}"))
+            return true;
+    return false;
+}
+
+static void check_power_word(struct reader *r, const struct key *k, const struct yaml *n) {
+    for (const char *s = strchr(n->text, '{'); s; s = strchr(s + 1, '{')) {
+        size_t len = strspn(s + 1, "abcdefghijklmnopqrstuvwxyz_");
+        if (len && s[1 + len] == '}' && !str_starts(s, "{host}") && !str_starts(s, "{node}"))
+            diagnostics_add(r->d, n->place,
+                            "%s: there is no placeholder {%.*s} here; {host} and {node} exist",
+                            k->name, (int)len, s + 1);
+    }
+}
+
+static void read_power(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct power_spec *p = &((struct cluster_spec *)out)->power;
+    bool off = str_eq(k->name, "off");
+    const char *const **words = off ? &p->off : &p->on;
+    p->place = n->place;
+    if (!reader_words(r, k, n, words, off ? &p->off_n : &p->on_n))
+        return;
+    if (!n->length || !**words[0]) {
+        diagnostics_add(r->d, n->place, "%s: its command is empty; it must be %s", k->name,
+                        k->type);
+        return;
+    }
+    yaml_each(it, n) check_power_word(r, k, it);
+    if (!names_host(*words))
+        diagnostics_add(r->d, n->place,
+                        "%s: this command names no host: put {host} or {node} where the name of "
+                        "the host stands whose power it is",
+                        k->name);
 }
 
 /* One node of the rack'th rack, from 1. */
@@ -157,12 +196,43 @@ const struct section section_cluster = {
         {"ssh", "words", "(ssh -o BatchMode=yes -o ConnectTimeout=10)",
          "What is put before a host that ssh reaches.", "ssh: ssh -F cluster.conf", reader_text,
          AT(ssh)},
+        {"power", "a map", NULL,
+         "The commands by which hosts lose their power and have it again, for node-poweroff, "
+         "node-start and whatever else is silent about a node that goes off. Without it such a "
+         "node's processes are killed while its peers are deaf to its host.",
+         "power: {off: [ipmitool, -H, \"{host}-bmc\", power, \"off\"], "
+         "on: [ipmitool, -H, \"{host}-bmc\", power, \"on\"]}",
+         reader_under, .under = &section_power, .form = "<@power>"},
         {"privileged", "true or false", "false",
          "The job keeps all rights of whoever starts the harness: as root every capability, "
          "devices and the host's /etc, /usr, /proc and /sys to write to, where it otherwise has "
          "what containers have; where nodes are processes, set-user-ID programs and signals to "
          "all that is the user's. For a job that mounts, loads a driver or calls sudo.",
          "privileged: true", reader_bool, AT(privileged)},
+        {0},
+    },
+};
+
+const struct section section_power = {
+    "power",
+    "How hosts lose their power and have it again, by commands of whoever operates them.",
+    (const struct key[]){
+        {"off", "a list: the program and its arguments", NULL,
+         "Takes a host's power. It runs on the machine of the harness, without a shell. {host} is "
+         "the host as cluster.hosts has it, without USER@, or with provider exec as it calls "
+         "itself; {node} is n0, n1, ... That it has ended with 0 is no evidence: the host's helper "
+         "must be gone.",
+         "off: [ipmitool, -H, \"{host}-bmc\", power, \"off\"]", read_power, .required = true,
+         .form = "[<scalar>]"},
+        {"on", "a list: the program and its arguments", NULL,
+         "Gives it back, for a node-start and at the end of the run. The host must answer then, "
+         "and have begun anew: another boot ID, or another first process.",
+         "on: [ipmitool, -H, \"{host}-bmc\", power, \"on\"]", read_power, .required = true,
+         .form = "[<scalar>]"},
+        {"within", "a duration", "5m",
+         "How long a command may take, a host until its helper is gone, and one that has begun "
+         "anew until it answers.",
+         "within: 10m", reader_duration, AT(power.within_ns), .min = 1000000000},
         {0},
     },
 };

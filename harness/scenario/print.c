@@ -404,6 +404,15 @@ static void put_hosts(struct buf *b, const struct cluster_spec *c) {
         buf_puts(b, ", ssh: ");
         put_text(b, c->ssh);
     }
+    if (!c->power.off)
+        return;
+    buf_puts(b, ", power: {");
+    put_items(b, "off", c->power.off, c->power.off_n);
+    buf_puts(b, ", ");
+    put_items(b, "on", c->power.on, c->power.on_n);
+    buf_puts(b, ", within: ");
+    put_duration(b, c->power.within_ns);
+    buf_putc(b, '}');
 }
 
 void scenario_print(const struct scenario *s, struct buf *out) {

@@ -48,6 +48,14 @@ extern const char *const disk_spec_names[DISK_SPEC_N + 1]; /* NULL-ended */
 enum scheduler { SCHEDULER_NONE, SCHEDULER_SLURM };
 extern const char *const scheduler_names[]; /* "none", "slurm"; NULL-ended */
 
+/* The operator's commands by which a host loses its power and has it again; NULL-ended. */
+struct power_spec {
+    const char *const *off, *const *on; /* NULL: power is not to be had */
+    size_t off_n, on_n;
+    int64_t within_ns; /* until it is off, and until it answers again */
+    struct place place;
+};
+
 struct cluster_spec {
     int nodes; /* n0 .. n(nodes-1) exist */
     int start; /* the first `start` are switched on at the beginning */
@@ -66,7 +74,8 @@ struct cluster_spec {
     int provider; /* of provider_names: how the nodes' hosts are reached; 0: they are here */
     const char *const *hosts; /* of n0, n1, ..; NULL-ended; NULL: none are named */
     size_t hosts_n;
-    const char *ssh;    /* the words before a host; NULL: as the provider has it */
+    const char *ssh; /* the words before a host; NULL: as the provider has it */
+    struct power_spec power;
     const int *rack_of; /* by node: its rack, from 1; 0: in none. NULL: there are none */
     int racks;
     struct place place, nodes_place, start_place, store_place, quota_place, scheduler_place,

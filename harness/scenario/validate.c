@@ -89,6 +89,10 @@ static void check_provider(const struct cluster_spec *c, struct diagnostics *d) 
     if (c->provider && !c->hosts && !str_eq(provider_names[c->provider], "slurm"))
         diagnostics_add(d, c->provider_place, "provider: %s needs hosts: [...], one for each node",
                         provider_names[c->provider]);
+    if (c->power.off && !c->provider)
+        diagnostics_add(d, c->power.place,
+                        "power is for hosts, and without a provider the nodes are on this machine: "
+                        "write provider: ssh, slurm or exec");
     if (c->ssh && !str_eq(provider_names[c->provider], "ssh"))
         diagnostics_add(d, c->provider_place.line ? c->provider_place : c->place,
                         "ssh is for hosts that ssh reaches: write provider: ssh");

@@ -22,6 +22,7 @@ bed_usage() {
 usage: $(basename "$0") up DIR [HOSTS [WORD]]  start; when it returns, the cluster is of use. 77: it cannot run here, and why
        $(basename "$0") in DIR ctl|nI CMD...   run CMD there, in this directory; variables of \$DIR/env are set
        $(basename "$0") kill DIR nI            the host dies at once, with all of its processes
+       $(basename "$0") cut DIR nI             it loses its power: nothing is heard of it any more, and then it dies
        $(basename "$0") start DIR nI           a host that is off comes back
        $(basename "$0") silence DIR nI on|off  its network card is taken off the bridge, and put back
        $(basename "$0") down DIR               end all of it, and remove DIR
@@ -215,13 +216,13 @@ bed() {
     local verb=${1-} host=${3-}
     [ $# -ge 2 ] || { bed_usage >&2; exit 64; }
     dir=$(realpath -m "$2")
-    case $verb in kill | start | silence | in)
+    case $verb in kill | cut | start | silence | in)
         [ "$host" = ctl ] && [ "$verb" = in ] || grep -q " $host\$" "$dir/etc.hosts" 2>/dev/null || { bed_say "$dir has no host ${host:-of no name}"; exit 64; } ;;
     esac
     case $verb in
     up) bed_up "${@:3}" ;;
     in) bed_in "${@:3}" ;;
-    kill | start) bed_in ctl "$bed_script" "_$verb" "$dir" "$host" ;;
+    kill | cut | start) bed_in ctl "$bed_script" "_$verb" "$dir" "$host" ;;
     silence)
         case ${4-} in
         on) bed_in ctl ip link set "v$host" nomaster ;;
@@ -232,6 +233,7 @@ bed() {
     _control) bed_run_control "$host" ;;
     _host) bed_run_host "$host" ;;
     _in) bed_in_host "${@:3}" ;;
+    _cut) ip link set "v$host" nomaster && bed_kill_host "$host" ;;
     _kill) bed_kill_host "$host" ;;
     _start) bed_start_host "$host" ;;
     *) bed_usage >&2; exit 64 ;;

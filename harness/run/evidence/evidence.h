@@ -12,9 +12,9 @@ struct evidence {
     const char *what;   /* the sentence of the record when it was seen */
     const char *absent; /* what may be the reason when it was not */
     bool by_wire;       /* counted by the wire; where there is none, by the kernel: at_sockets */
-    const char *at_sockets;
-    bool by_disk;  /* read on a disk of the job */
-    bool by_probe; /* told by what is ours in the job's programs */
+    const char *at_sockets, *at_table; /* the latter where a filter of packets has counted */
+    bool by_disk;                      /* read on a disk of the job */
+    bool by_probe;                     /* told by what is ours in the job's programs */
     /* Read in the store by our own client, before the fault is brought in force and then; the words
      * of `rankquake inquire store-read`. NULL: nothing is. */
     const char *reads_before, *reads_after;

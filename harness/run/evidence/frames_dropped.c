@@ -52,6 +52,7 @@ const struct evidence evidence_frames_dropped = {
     .by_wire = true,
     .counts = true, /* before a node that is on again has counters that begin anew */
     .at_sockets = "the kernel dropped what came to its sockets and its peers'",
+    .at_table = "the kernel's filter dropped packets of its host, or of its peers'",
     .begin = begin,
     .learn = learn,
     .felt = felt,

@@ -33,6 +33,7 @@ const struct evidence evidence_links_cut = {
     .absent = "no frame was dropped between some of them: nobody had anything to say meanwhile",
     .by_wire = true,
     .at_sockets = "the kernel dropped what came to its sockets and its peers'",
+    .at_table = "the kernel's filter dropped packets of its host, or of its peers'",
     .counts = true,
     .begin = links_begin,
     .learn = learn,

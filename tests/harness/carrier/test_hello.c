@@ -35,6 +35,15 @@ static void test_what_is_said_is_heard(void **state) {
     assert_int_equal(hello_check(&h, "n1", NULL), 0);
 }
 
+static void test_a_host_begins_anew_with_its_kernel_or_its_first_process(void **state) {
+    const struct hello before = heard("{\"boot_id\":\"a\",\"life\":\"7.12\"}");
+    const struct hello booted = heard("{\"boot_id\":\"b\",\"life\":\"7.12\"}");
+    const struct hello restarted = heard("{\"boot_id\":\"a\",\"life\":\"7.99\"}");
+    assert_true(hello_is_another_life(&before, &booted));
+    assert_true(hello_is_another_life(&before, &restarted));
+    assert_false(hello_is_another_life(&before, &before));
+}
+
 static void test_other_version_is_refused_with_host_and_both_versions(void **state) {
     struct hello h = heard("{\"version\":7,\"host\":\"node7\",\"can\":[\"fly\",\"root\"]}");
     struct err err;
@@ -82,6 +91,7 @@ static void test_this_host_says_what_it_is(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_said_is_heard),
+        cmocka_unit_test(test_a_host_begins_anew_with_its_kernel_or_its_first_process),
         cmocka_unit_test(test_other_version_is_refused_with_host_and_both_versions),
         cmocka_unit_test(test_hello_without_a_version_or_of_other_types_is_refused),
         cmocka_unit_test(test_names_longer_than_their_room_do_no_harm),

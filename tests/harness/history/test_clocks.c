@@ -118,6 +118,28 @@ static void test_a_clock_that_is_set_leaves_open_only_what_was_stamped_meanwhile
     clocks_fini(&c);
 }
 
+/* Its clock begins anew with it: nobody has set it, and what was stamped before does not move. */
+static void test_a_host_that_was_off_has_another_clock(void **state) {
+    (void)state;
+    struct history h = {0};
+    struct clocks c;
+    put_clock(&h, 9 * s, 7 * s, ms);
+    put(&h, &(struct history_stamp){10 * s, ms, 17 * s, 0}, "worker-exit", "n1");
+    struct json_writer *w = history_begin(&h, 15 * s, SOURCE_HARNESS, "power");
+    json_put_string(w, "node", "n1");
+    json_put_string(w, "host", "far");
+    json_put_string(w, "do", "on");
+    history_end(&h);
+    put_clock(&h, 19 * s, -18 * s, ms);
+    put(&h, &(struct history_stamp){20 * s, ms, 2 * s, 0}, "worker-start", "n1");
+    clocks_load(&c, &h);
+    assert_int_equal(clocks_find(&c, "n1")->steps, 0);
+    assert_true(c.earliest_ns[1] >= 10 * s - ms && c.latest_ns[1] <= 10 * s + ms);
+    assert_true(c.earliest_ns[4] >= 20 * s - ms && c.latest_ns[4] <= 20 * s + ms);
+    history_fini(&h);
+    clocks_fini(&c);
+}
+
 /* Who was late to stamp it may have stamped it long after it had happened; others of its host do not move
  * with it. */
 static void test_what_was_stamped_late_may_have_happened_before(void **state) {
@@ -299,6 +321,7 @@ int main(void) {
         cmocka_unit_test(test_a_history_of_one_clock_tells_of_none),
         cmocka_unit_test(test_the_truth_lies_within_what_is_told_and_that_is_never_wider),
         cmocka_unit_test(test_a_clock_that_is_set_leaves_open_only_what_was_stamped_meanwhile),
+        cmocka_unit_test(test_a_host_that_was_off_has_another_clock),
         cmocka_unit_test(test_what_was_stamped_late_may_have_happened_before),
         cmocka_unit_test(test_whom_a_fault_has_struck_has_not_ended_before),
         cmocka_unit_test(test_what_a_helper_has_counted_was_so_when_it_was_stamped),

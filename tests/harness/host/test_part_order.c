@@ -110,6 +110,10 @@ static void test_a_cut_of_data_lets_ports_of_other_planes_pass(void **state) {
     assert_true(part_rules_is_passed(rule_of(v, n, OWNED_IN_BEHIND, 0)->tag));
     assert_false(part_rules_is_passed(rule_of(v, n, OWNED_IN, 0)->tag));
     assert_int_equal(part_rules_peer(rule_of(v, n, OWNED_IN, 0)->tag), 0);
+    assert_int_equal(part_rules_peer(rule_of(v, n, OWNED_OUT, 0)->tag), 0);
+    assert_true(part_rules_is_said(rule_of(v, n, OWNED_OUT, 0)->tag));
+    assert_false(part_rules_is_said(rule_of(v, n, OWNED_IN, 0)->tag));
+    assert_false(part_rules_is_said(rule_of(v, n, OWNED_IN_BEHIND, 0)->tag));
     free(v);
     part_order_fini(&o);
 }

@@ -106,6 +106,10 @@ bool node_moment(const struct node *n, struct clock_stamp *ret) {
     return false;
 }
 
+bool node_is_cut_by_table(const struct node *n) {
+    return false;
+}
+
 pid_t node_far_number(const struct node *n) {
     return 0;
 }

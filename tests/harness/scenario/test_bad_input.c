@@ -35,6 +35,23 @@ static const struct bad {
      "1:37: run: nothing is filled in here, for it is built before there is a run: \"{out}\"\n"
      "1:56: inputs must be a list of files, patterns or folders; this one is empty\n"
      "1:70: outputs is empty; it must be a list of files\n"},
+    {"a power that names no host",
+     "job: {run: [a]}\ncluster: {provider: ssh, hosts: [a, b], power: {off: [x], on: [y, "
+     "'{node}']}}\n",
+     "2:54: off: this command names no host: put {host} or {node} where the name of the host "
+     "stands whose power it is\n"},
+    {"a power that is never given back",
+     "job: {run: [a]}\ncluster: {provider: ssh, hosts: [a, b], power: {off: [x, '{host}']}}\n",
+     "2:48: power needs \"on\", for example on: [ipmitool, -H, \"{host}-bmc\", power, \"on\"]\n"},
+    {"a power of an empty command and a word that is none",
+     "job: {run: [a]}\ncluster: {provider: ssh, hosts: [a, b], power: {off: [], on: ['{hots}', "
+     "'{node}']}}\n",
+     "2:54: off: its command is empty; it must be a list: the program and its arguments\n"
+     "2:63: on: there is no placeholder {hots} here; {host} and {node} exist\n"},
+    {"a power of nodes on this machine",
+     "job: {run: [a]}\ncluster: {power: {off: [x, '{host}'], on: [x, '{host}']}}\n",
+     "2:43: power is for hosts, and without a provider the nodes are on this machine: write "
+     "provider: ssh, slurm or exec\n"},
     {"a key given twice", "job: {run: [a]}\nseed: 1\nseed: 2\n", "3:1: \"seed\" is given twice\n"},
     {"a probe that asks twice", "job: {run: [a]}\nprobe: {x: {cmd: [a], http: http://n0}}\n",
      "2:9: probe.x: give one of cmd, http and prometheus\n"},

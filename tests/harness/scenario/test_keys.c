@@ -107,6 +107,7 @@ static const char *const places[][2] = {
     {"limits", "limits."},
     {"log", "expect."},
     {"observe", "observe."},
+    {"power", "cluster.power."},
     {"random", "random."},
     {"checks", "checks.0."},
     {"repeat", "repeat."},
@@ -122,13 +123,20 @@ static void load_example(const char *prefix, const char *example) {
     if (str_starts(example, "probe: {")) /* of one that asks otherwise than by a command */
         prefix = str_starts(example, "probe: {served: {") ? "" : prefix;
     buf_printf(&set, "%s%.*s=%s", prefix, (int)(colon - example), example, colon + 2);
+    bool power = str_starts(prefix, "cluster.power") || str_starts(example, "power: {");
+    const char *const powers[] = {"cluster.provider=ssh", "cluster.hosts=[a, b, c, d]",
+                                  "cluster.power={off: [a, '{host}'], on: [b, '{host}']}",
+                                  buf_str(&set), NULL};
     bool far = str_starts(example, "provider") || str_starts(example, "ssh") ||
                str_starts(example, "hosts");
     const char *const sets[] = {far ? "cluster.provider=ssh" : buf_str(&set),
                                 far ? "cluster.hosts=[a, b, c, d]" : NULL, buf_str(&set), NULL};
     const char *const store[] = {buf_str(&set), "cluster.store=etcd", NULL};
     struct scratch x;
-    scratch_load_bytes(&x, base, strlen(base), str_starts(example, "store_quota") ? store : sets);
+    scratch_load_bytes(&x, base, strlen(base),
+                       power                                ? powers
+                       : str_starts(example, "store_quota") ? store
+                                                            : sets);
     assert_string_equal(buf_str(&x.d.out), "");
     scratch_drop(&x);
     buf_fini(&set);
