@@ -79,4 +79,54 @@ noted=$(nm -t d --defined-only traced | while read -r address _ name; do
     grep -qx "$((10#$address - start))" <<<"$offsets" && echo "$name"
 done | sort | tr '\n' ' ')
 [ "$noted" = 'main runs ' ] || fail "noted as run: $noted"
+
+# A program is linked anew with one other object, and is the intact one again afterwards; other copies never see it.
+mkdir -p intact/src intact/tests intact/build/release/tests && cd intact || exit 1
+cat >src/told.c <<'C'
+int told(void);
+int told(void) { return 3; }
+C
+echo 'int told(void); int main(void) { return told(); }' >tests/test_told.c
+{ echo '#include "src/told.c"'; echo 'int main(void) { return told(); }'; } >tests/test_whole.c
+echo 'int main(void) { return 0; }' >tests/test_other.c
+echo 'cc -std=c11 -g -O2 -I.' >build/release/.flags
+cat >Makefile <<'M'
+CC := cc
+all:
+test-programs: $(patsubst %,build/release/tests/test_%,told whole other)
+build/release/tests/%: build/release/tests/%.o build/release/libsrc.a
+	$(CC) -o $@ $< build/release/libsrc.a \
+	  -lm
+build/release/libsrc.a: build/release/src/told.o
+	$(AR) rcs $@ $^
+build/release/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -g -O2 -I. -c -o $@ $<
+.SECONDARY:
+M
+make -s test-programs || fail 'the small tree is not built'
+cd .. && cp -a intact copy && rm -r copy/build && cp -al intact/build copy/
+# shellcheck source=/dev/null
+source "$root/tests/mutate/plant.bash"
+plant_links intact >links && plant_symbols intact links >symbols
+holders=$(plant_holders intact symbols src/told.c | tr '\n' ' ')
+[ "$holders" = 'build/release/tests/test_told build/release/tests/test_whole ' ] || fail "holders of told.c: $holders"
+sed 's/3/4/' intact/src/told.c >bug.c
+plant_compile "$PWD/intact" src/told.c "$PWD/bug.c" "$PWD/bug.o" || fail 'the bug is not compiled'
+ends() { # ends TREE PROGRAM CODE
+    "$1/build/release/tests/$2"
+    local rc=$?
+    [ $rc = "$3" ] || fail "$2 of $1 ends with $rc, not $3"
+}
+for program in test_told test_whole test_other; do
+    plant_in "$PWD/copy" "$PWD/links" src/told.c "$PWD/bug.o" "$PWD/bug.c" build/release/tests/$program || { fail "not planted in $program:"; cat copy.link; }
+done
+ends copy test_told 4
+ends copy test_whole 4
+ends copy test_other 0
+ends intact test_told 3
+plant_undo "$PWD/intact" "$PWD/copy"
+ends copy test_told 3
+ends copy test_whole 3
+[ -z "$(find copy -name '*.planted')" ] && [ ! -e copy.changed ] || fail 'something is left of the bug'
 exit $failed

@@ -134,6 +134,8 @@ cp example said
 [ $rc = 0 ] || fail "the example: exit $rc"
 said | grep -q 'each fault strikes at step' || fail 'the example: not hit at a step'
 said | grep -q "nothing tells when the job saves" || fail "the example: not said what would show its saves"
+said | grep -q '+ control run passed [^+]*; not judged: [a-z_, ]*: try --set job.checkpoint.dir=DIR +' ||
+    fail 'the example: its first row does not say what is not judged, and by which option it would be'
 page=$(echo example-runs/try-*/index.html)
 said | grep -q 'then 7 runs with one fault each: .*; node-leave; net-delay ' || fail 'the example: not said which seven'
 said | grep -q -- '- net-delay: about .* - node-leave: about\|- node-leave: about .* - net-delay: about' || fail 'the example: not said what --also costs'

@@ -14,7 +14,7 @@ plant_links() { # plant_links TREE
 }
 # "SYMBOL PROGRAM" for each function and variable of ours that others see.
 plant_symbols() { # plant_symbols TREE LINKS
-    (cd "$1" && cut -f 1 "$2" | while read -r program; do
+    cut -f 1 "$2" | (cd "$1" && while read -r program; do
         nm -g --defined-only "$program" 2>/dev/null | sed -n "s,.* [BDRTV] \(.*\),\1 $program,p"
     done)
 }
