@@ -10,9 +10,11 @@
 #include "harness/carrier/host_process.h"
 #include "harness/cluster/far_cut.h"
 #include "harness/cluster/host_link.h"
+#include "harness/cluster/kept_file.h"
 #include "harness/cluster/power.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -174,6 +176,18 @@ int node_run(struct node *n, const struct program *p, struct err *err) {
     return r;
 }
 
+/* Another host has no descriptor of ours, but the directory of the run. */
+static int put_kept(const struct node *n, const struct target *t, struct json_writer *w,
+                    struct err *err) {
+    char path[PATH_MAX];
+    if (!n->link || !t->keep)
+        return 0;
+    int r = kept_file_name(t->keep, n->plan->host->hello.uid != geteuid(), path, sizeof(path), err);
+    if (r == 0)
+        json_put_string(w, "keep", path);
+    return r;
+}
+
 static int say_fault(struct node *n, const struct fault *f, const struct target *t,
                      const struct fault_args *a, uint64_t token, bool recover, struct err *err) {
     struct buf text = {0};
@@ -196,6 +210,11 @@ static int say_fault(struct node *n, const struct fault *f, const struct target 
     json_end_object(&w);
     if (n->link)
         host_link_put_target(n->link, t, &w);
+    int r = put_kept(n, t, &w, err);
+    if (r) {
+        buf_fini(&text);
+        return r;
+    }
     const int fds[] = {t->pidfd, t->keep};
     return say_send(n, &text, &w, fds, t->pidfd < 0 || n->link ? 0 : t->keep ? 2 : 1, err);
 }

@@ -21,6 +21,7 @@
 #include "harness/carrier/host_facts.h"
 #include "harness/cluster/cluster.h"
 #include "harness/cluster/dead_man.h"
+#include "harness/cluster/kept_file.h"
 #include "harness/cluster/metadata.h"
 #include "harness/cluster/node_clients.h"
 #include "harness/cluster/node_faults.h"
@@ -550,6 +551,17 @@ static int take_target(struct message *m, struct err *err) {
     return r;
 }
 
+/* Likewise what is kept of it: a file of the run's directory, which all hosts share. */
+static int take_kept(const struct helper *h, struct message *m, struct err *err) {
+    const char *path = json_get_string(m->json, "keep", NULL);
+    if (!path || carrier_has_lane(h->carrier))
+        return 0;
+    int fd = kept_file_open(path, err);
+    if (fd >= 0)
+        m->fds[1] = fd;
+    return fd < 0 ? fd : 0;
+}
+
 /* {key: [..]}: whom the message means, else all of the node, and who waits meanwhile. */
 static void put_seen(const struct helper *h, struct buf *out, const char *key,
                      const struct json *m) {
@@ -581,6 +593,7 @@ static void on_fault(struct helper *h, struct message *m) {
     bool undoes = json_get_bool(m->json, "recover", false);
     if (undoes && r == -ESRCH) /* with it went what was done to it; the fault knows */
         r = 0;
+    r = r ? r : take_kept(h, m, &err);
     BUF_FINI struct buf before = {0};
     put_seen(h, &before, "before", m->json);
     host_record_note(&h->record, undoes ? "undo" : "fault", json_get_string(m->json, "fault", ""),

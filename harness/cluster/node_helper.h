@@ -50,7 +50,7 @@
  *   run      helper  output {bytes}: what the program prints, in base64, as it comes
  *   started  {pid, start}: by these two a process of the host is known, start in clock ticks
  *   run      what `env` does not name is as the helper has it
- *   fault    {pid, start}: of the target
+ *   fault    {pid, start}: of the target; {keep}: where what it keeps goes, a file that all hosts share
  *   injected {before, seen}: what the kernel showed of it before and after, and of who waits:
  *            seen_process.h
  *   harness  look {pid, start}        helper  look {seen}: the same, asked again

@@ -32,8 +32,6 @@ static const struct {
 /* Why it cannot be had on any other host; NULL: it can, where its needs are met. */
 static const char *only_here(const struct plan *p, const struct planned_entry *a) {
     const struct fault *f = a->fault;
-    if (f->keeps && f->keeps(&a->args))
-        return "what it keeps of its target cannot be brought here";
     if (f->region || plan_entry_course(p, a).evidence & ~evidence_there)
         return "nothing would show that it was felt";
     return NULL;
