@@ -8,7 +8,8 @@
 
 static const char style[] =
     "h1{margin-bottom:.2rem}h2{margin-top:2rem}.verdict{font-size:1.6rem;font-weight:600}\n"
-    "table{font-size:.92rem}td.n,th.n{text-align:right;white-space:nowrap}\n"
+    "table{font-size:.92rem}th+th,td+td{padding-left:1rem}td.n,th.n{text-align:right;white-space:"
+    "nowrap}\n"
     "code{overflow-wrap:anywhere;font-size:.85em}dl{display:grid;grid-template-columns:12rem "
     "1fr;gap:.2rem 1rem;margin:1rem 0}dt{opacity:.7}dd{margin:0}\n"
     "@page{size:A4;margin:16mm}\n"
@@ -47,6 +48,22 @@ static void put_list(struct buf *out, const struct json *list) {
         buf_puts(out, "none");
 }
 
+/* Whoever reads no further knows why it is not passed. */
+static void put_why(const struct json *c, struct buf *out) {
+    const char *comma = "";
+    size_t runs = 0, passed = 0;
+    json_each(s, json_get(c, "scenarios")) {
+        runs++;
+        passed += json_get_i64(s, "exit_code", 3) == 0;
+    }
+    escape_printf(out, "<p>%zu of %zu runs passed", passed, runs);
+    json_each(p, json_get(c, "preflight")) if (str_eq(text(p, "status"), "fail")) {
+        escape_printf(out, "%s%s", *comma ? comma : "; preflight failed: ", text(p, "name"));
+        comma = ", ";
+    }
+    buf_puts(out, ".</p>\n");
+}
+
 static void put_head(const struct json *c, struct buf *out) {
     const struct json *suite = json_get(c, "suite");
     int64_t code = json_get_i64(c, "exit_code", 3);
@@ -58,6 +75,7 @@ static void put_head(const struct json *c, struct buf *out) {
                   "</head>\n<body>\n<h1>Do jobs survive here?</h1>\n<p class=\"verdict %s\">%s: "
                   "%s</p>\n",
                   tone(code), text(suite, "name"), text(c, "result"));
+    put_why(c, out);
     buf_puts(out, "<dl>\n");
     put_term(out, "operator", text(c, "operator"));
     put_term(out, "issued", text(c, "issued"));
@@ -99,6 +117,10 @@ static void put_permitted(const struct json *p, struct buf *out) {
 static void put_host(const struct json *h, struct buf *out) {
     const struct json *i = json_get(h, "inventory");
     escape_printf(out, "<h3>%s</h3>\n<dl>\n", text(h, "name"));
+    put_term(out, "reached by", text(h, "provider"));
+    put_term(out, "address", text(h, "address"));
+    put_term(out, "node", text(h, "node"));
+    put_term(out, "rack", text(h, "rack"));
     static const char *const keys[] = {"system",  "kernel",    "libc",
                                        "machine", "processor", "driver"};
     for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
