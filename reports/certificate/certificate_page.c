@@ -207,10 +207,10 @@ static void put_checks(const struct json *scenarios, struct buf *out) {
     json_each(s, scenarios)
         json_each(k, json_get(s, "checks")) if (!str_eq(text(k, "status"), "pass") &&
                                                 !str_eq(text(k, "status"), "skip"))
-            escape_printf(out,
-                          "<tr><td>%s</td><td>%s</td><td class=\"%s\">%s</td><td>%s</td></tr>\n",
-                          text(s, "name"), k->key, tone_of(text(k, "status")), text(k, "status"),
-                          text(k, "seen"));
+            escape_printf(
+                out, "<tr><td>%s</td><td>%s</td><td class=\"%s\">%s</td><td>%s%s%s</td></tr>\n",
+                text(s, "name"), k->key, tone_of(text(k, "status")), text(k, "status"),
+                text(k, "seen"), *text(k, "expected") ? "; expected: " : "", text(k, "expected"));
     buf_puts(out, "</table>\n");
 }
 
