@@ -26,6 +26,21 @@ diff -r plain over >"$dir/said" || fail 'through the disk another directory is l
 says 0 'recorded by system calls' 'by system calls a program sees what is there' \
     "$rq" crashpoints --record calls --max-states 1 --deaths process --dir ckpt -- sh -c '[ -e ckpt/c ] || exec ../sees ckpt'
 
+# ---- writers that die in the middle of their calls are waited for by nobody, and what they did is recorded ----
+cat >dying.sh <<'END'
+[ ! -e ckpt/all ] || exit 0
+for i in 1 2 3 4 5 6 7 8 9 10; do
+    while :; do echo $i >>ckpt/$i; done &
+    until [ -s ckpt/$i ]; do :; done
+    kill -9 $!
+    wait $! 2>/dev/null
+done
+echo all >ckpt/all
+END
+for by in fuse calls; do
+    says 0 'nothing was found' "writers that die, by $by" "$rq" crashpoints --record $by --max-states 1 --deaths process --result dying.sh --dir ckpt -- bash dying.sh
+done
+
 # ---- nothing is found ----
 says 0 'nothing was found' 'a job that saves well' \
     "$rq" crashpoints --max-states 30 --junit junit.xml --dir ckpt -- ../saver ckpt good

@@ -91,7 +91,8 @@ EOT
   Lightning 2.6 (2 of 5 lose work). Neither is in Debian, and they are not tried here.
 - The savers of pytorch/examples are the real functions, out of a copy of that repository (`FOREIGN=DIR`), called by our loop: their
   scripts themselves want a GPU or torchvision. nanoGPT's train.py runs as it is, on the CPU, started by a line of shell that resumes
-  when there is a checkpoint. It does not say from which step it goes on, so lost work is not seen.
+  when there is a checkpoint. It does not say from which step it goes on, so lost work is not seen. karpathy/minGPT (37baab7) saves weights in
+  place and reads none of them again: there is nothing to resume, and no row.
 - torch.distributed.checkpoint is `torch.distributed._shard.checkpoint` in torch 1.13. Under Debian's own Python 3.11 it cannot be
   imported: line 70 of `sharded_tensor/metadata.py` has a dataclass as another's default, which wants a hash since 3.11. The job gives
   it one, and changes nothing else. It resumes from the newest directory that has a `.metadata`, which is written last. What is found

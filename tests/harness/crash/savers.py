@@ -158,6 +158,20 @@ def dcp_state():
     return {"momentum": sharded, "step": torch.tensor(done), **{"model." + k: v for k, v in model.state_dict().items()}}, mine
 
 
+def tell_waits():
+    """In the middle of a save all wait for what all have written, inside of torch."""
+    from torch.distributed._shard.checkpoint.utils import _DistWrapper
+
+    gather = _DistWrapper.gather_object
+
+    def told(self, found):
+        if events:
+            events.event("barrier")
+        return gather(self, found)
+
+    _DistWrapper.gather_object = told
+
+
 def save_dcp():
     folder = os.path.join(where, f"checkpoint-{done}")
     dcp.save_state_dict(dcp_state()[0], dcp.FileSystemWriter(folder))
@@ -241,6 +255,7 @@ if shape in SHARED:
     dist.init_process_group("gloo")
 if shape == "dcp":
     dcp = import_dcp()
+    tell_waits()
 if shape in ("multinode", "mingpt"):
     trainer = make_trainer()
 if shape == "imagenet":
