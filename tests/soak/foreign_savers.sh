@@ -97,6 +97,7 @@ EOT
   imported: line 70 of `sharded_tensor/metadata.py` has a dataclass as another's default, which wants a hash since 3.11. The job gives
   it one, and changes nothing else. It resumes from the newest directory that has a `.metadata`, which is written last. What is found
   there is an fsync that comes before Python has written what it had buffered: `.metadata` gets its name with no bytes on the disk.
+  That rank 0 waits for the others inside of torch before it writes that, the job tells by the event `barrier`.
 EOT
 }
 section >"$dir/section"
