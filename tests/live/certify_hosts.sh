@@ -68,10 +68,15 @@ exec 6>&- 5<&-
 # Certified, as an ordinary user of the hosts: they share a directory where everybody may write.
 mkdir -m 1777 "$dir/certificates"
 chmod 711 "$TMPDIR" "$dir"
-says 0 'all: passed' 'certified' "$dir/certify" all.yaml worker@n0,worker@n1,worker@n2
+# Where helpers have to wait for a processor they stamp late, and a check may be open for that.
+"$dir/certify" all.yaml worker@n0,worker@n1,worker@n2 >"$dir/said" 2>&1 </dev/null
+code=$?
+[ $code = 0 ] && result=passed || result=inconclusive
+[ $code = 0 ] || [ $code = 2 ] || fail "certified: exit $code"
+grep -q "^all: $result" "$dir/said" || fail "certified: not told as $result"
 for said in 'hosts +worker@n0, by ssh: node n0' 'worker@n2, by ssh: asked, and no node' \
     'left out +large: it has 4 nodes, and there are 3 hosts' 'left out: limited: slow .* needs .*, which worker@n0 has not' \
-    'left out: preflight: leftovers: by --without' 'killed +passed'; do
+    'left out: preflight: leftovers: by --without' "killed +$result"; do
     grep -qE "$said" "$dir/said" || fail "certify did not say: $said"
 done
 mv "$dir"/certificates/all-* "$dir/good"
@@ -79,8 +84,8 @@ for said in '"name":"worker@n2","node":null,"provider":"ssh"' '"inventory":{[^}]
     'all 6 ways between 3 hosts' '65536 numbers of 3 hosts' 'what one host writes is read by all others'; do
     grep -qE "$said" "$dir/good/certificate.json" || fail "the certificate does not have $said"
 done
-says 0 'judged      1 run again, with the same verdicts' 'judged again' "$rq" certify verify "$dir/good" --signers "$dir/signers"
-says 0 'inventory   that of this host, n1' 'on a host of it' tests/clusters/ssh in "$bed" n1 "$rq" certify verify "$dir/good" --signers "$dir/signers" --here
+says $code 'judged      1 run again, with the same verdicts' 'judged again' "$rq" certify verify "$dir/good" --signers "$dir/signers"
+says $code 'inventory   that of this host, n1' 'on a host of it' tests/clusters/ssh in "$bed" n1 "$rq" certify verify "$dir/good" --signers "$dir/signers" --here
 says 14 'host ctl is not in it' 'elsewhere' tests/clusters/ssh in "$bed" ctl "$rq" certify verify "$dir/good" --signers "$dir/signers" --here
 
 # A directory that is none of the hosts' together fails a probe, and its runs break; a host that is certified is another's.
