@@ -240,6 +240,11 @@ void cluster_healed(struct cluster *c, const char *who, const struct json *said)
         c->cb.healed(c->arg, who, json_get_i64(said, "silent_ns", 0), json_get(said, "undone"));
 }
 
+/* Each step of Slurm has a daemon of its own, which ends when the controller has heard of the step's end. */
+int64_t cluster_linger_ns(const struct plan *p) {
+    return p->scenario->cluster.scheduler ? 10000000000 : 1000000000;
+}
+
 /* ---- up ---- */
 
 int cluster_up(struct cluster *c, struct err *err) {

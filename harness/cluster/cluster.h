@@ -134,6 +134,8 @@ struct program {
  * its own. */
 struct cluster *cluster_new(const struct plan *p, const struct folder *dir, struct loop *l,
                             const struct cluster_callbacks *cb, void *arg, struct err *err);
+/* So long what a node's program has left may live behind it, before it is counted as left over. */
+int64_t cluster_linger_ns(const struct plan *p);
 /* Starts the wire and switches on the store and the nodes that are on at start. */
 int cluster_up(struct cluster *c, struct err *err);
 /* Ends everything in order; `down` follows, within a deadline of 10 s. Safe to call twice. */

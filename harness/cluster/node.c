@@ -136,6 +136,7 @@ static int say_setup(struct node *n, const int mounts[2], struct err *err) {
     const struct limits *limits = &n->cluster->plan->scenario->limits;
     json_put_i64(&w, "dead_man", limits->dead_man_ns);
     json_put_i64(&w, "end", limits->dead_man_ns + limits->total_ns);
+    json_put_i64(&w, "linger", cluster_linger_ns(n->cluster->plan));
     n->cluster->isolation->put_setup(n, &w);
     if (mounts[0] >= 0)
         put_disks(n, &w);

@@ -43,8 +43,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Whatever the program leaves behind has this long to end by itself before it is counted. */
-static const int64_t settle_ns = 1000000000;
 /* What the harness has not taken by then is not added to. */
 enum { OUTPUT_WAITS_MAX = 4 << 20 };
 /* Who does not read for so long what is said at the end has gone, or will not read it. */
@@ -62,12 +60,13 @@ struct helper {
     bool settling;           /* the program has ended, its leftovers are not counted yet */
     struct loop_source *on_settle, *on_notice;
     const struct habitat *habitat;
-    struct node_faults faults;     /* in force */
-    struct node_output output;     /* of the program, where the harness has no file for it */
-    struct node_clients *clients;  /* where the harness has not got the listener itself */
-    struct host_record record;     /* of what is done on another host */
-    struct host_cut *cut;          /* its half of partitions, there */
-    int64_t dead_man_ns;           /* until setup says otherwise; 0: never */
+    struct node_faults faults;    /* in force */
+    struct node_output output;    /* of the program, where the harness has no file for it */
+    struct node_clients *clients; /* where the harness has not got the listener itself */
+    struct host_record record;    /* of what is done on another host */
+    struct host_cut *cut;         /* its half of partitions, there */
+    int64_t linger_ns;   /* what the program leaves has so long to end before it is counted */
+    int64_t dead_man_ns; /* until setup says otherwise; 0: never */
     struct dead_man *heals, *ends; /* of the harness: what lasts here, and the node */
     struct metadata *metadata;     /* of its cloud; NULL: it is in none */
     int clock;                     /* the page of the node's wall clock; -1: it has none */
@@ -243,6 +242,7 @@ static void on_setup(struct helper *h, struct message *m) {
     dead_man_free(h->heals);
     h->heals = dead_man_new(h->loop, carrier_in(h->carrier),
                             json_get_i64(m->json, "dead_man", h->dead_man_ns), on_silence, h);
+    h->linger_ns = json_get_i64(m->json, "linger", 1000000000);
     h->ends = dead_man_new(h->loop, carrier_in(h->carrier), json_get_i64(m->json, "end", 0),
                            on_long_silence, h);
     if (take_host(h, m->json, &err) != 0 || h->habitat->setup(m->json, &disks, &err) != 0 ||
@@ -523,7 +523,7 @@ static void program_ended(struct helper *h, int status) {
     json_put_i64(answer(h, "exited"), "status", status);
     answer_send(h, NULL, 0);
     h->settling = true;
-    loop_timer_at(h->on_settle, clock_monotonic_ns() + settle_ns);
+    loop_timer_at(h->on_settle, clock_monotonic_ns() + h->linger_ns);
 }
 
 /* Orphans come to the first process of the node, so no child left means nothing left. */

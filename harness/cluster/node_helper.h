@@ -16,7 +16,8 @@
  *                   root: {dir, show:[path..], programs, libraries:[name=path..], name_servers,
  *                   home}, seal: {root, writable:[path..]}}
  *            or, for processes, setup {name, isolation, privileged, watch, calls, dir, addr, events}
- *            each with {monotonic, boottime}: so many ns its uptime is ahead of the host's; with
+ *            each with {linger}: so many ns what the program leaves may live before it is counted;
+ *            with {monotonic, boottime}: so many ns its uptime is ahead of the host's; with
  *            {dead_man, end}: after so many ns of silence it undoes what lasts, or ends (dead_man.h);
  *            and with the page of its wall clock, if it has one (clock_page.h), behind the mounts
  *            of disks:[path, path], if it has such (disk_keeper.h)

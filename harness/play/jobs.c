@@ -140,15 +140,17 @@ static void on_end(void *arg, int fd, int what) {
 
 /* ---- all ---- */
 
+static bool is_before(const struct job *a, const struct job *b) {
+    return a->alone != b->alone ? !a->alone : a->expected_ns > b->expected_ns;
+}
+
+/* A long one that is begun last would have the others' places stand empty beside it. */
 static struct job *next(struct jobs *j) {
-    struct job *alone = NULL;
-    for (size_t i = 0; i < j->n; i++) {
-        if (j->v[i].code == JOB_WAITS && !j->v[i].alone)
-            return &j->v[i];
-        if (j->v[i].code == JOB_WAITS && !alone)
-            alone = &j->v[i];
-    }
-    return alone;
+    struct job *best = NULL;
+    for (size_t i = 0; i < j->n; i++)
+        if (j->v[i].code == JOB_WAITS && (!best || is_before(&j->v[i], best)))
+            best = &j->v[i];
+    return best;
 }
 
 static struct jobs_running *free_place(struct jobs *j) {

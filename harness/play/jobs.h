@@ -11,6 +11,9 @@ struct job {
     const char *const *sets; /* KEY=VALUE for --set, NULL-ended; NULL: none */
     uint64_t seed;
     bool alone;
+    int64_t
+        expected_ns; /* how long it may take: what takes longest is started first, and what takes
+                          * the same in the order of the list */
     const char *printed; /* the file that what it prints is added to; NULL: see jobs_run */
     int code;            /* its exit code, once it has run; below 0: it has not */
     bool late;           /* until_ns came before its end; its code is EXIT_INTERRUPTED */

@@ -5,8 +5,8 @@
 #include "harness/run/directory.h"
 #include "harness/run/pause.h"
 
-/* The helpers count within a second of an agent's end. */
-static const int64_t LEFTOVERS_WAIT_NS = 3000000000;
+/* The helpers count as soon as nothing is left, and when its time is over. */
+static const int64_t ANSWER_NS = 2000000000; /* behind what is given to the processes */
 
 struct counting {
     const struct node **awaited; /* their program has ended, their leftovers are to come */
@@ -117,7 +117,8 @@ static void on_timer(void *arg, int64_t now) {
 
 void counting_wait_anew(struct engine *e) {
     if (e->phase == ENGINE_ENDING)
-        loop_timer_at(own(e, counting)->timer, clock_monotonic_ns() + LEFTOVERS_WAIT_NS);
+        loop_timer_at(own(e, counting)->timer,
+                      clock_monotonic_ns() + cluster_linger_ns(e->plan) + ANSWER_NS);
 }
 
 static void begin(struct engine *e) {

@@ -1,120 +1,9 @@
 """Hosts that are cut off from each other by their helpers, for parted.sh. A job on three hosts tells what it hears of the
 others; the cut must be felt there, counted by the helpers, and gone with whatever ends it. Usage: parted.py RUN SSH_CONFIG USER
-FOLDER PART..., where FOLDER has the
-helper and parted_job.py; all hosts of the bed have one kernel, and so one clock."""
-import base64, os, signal, subprocess, sys, time
+FOLDER PART...: parted_hosts.py."""
+from parted_hosts import *
 
-from other_end import DEADLINE_S, Helper, check, wrong
-
-run, config, user, folder, parts = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4], sys.argv[5:]
-address = {"n0": "10.77.0.1", "n1": "10.77.0.2", "n2": "10.77.0.3"}
-CONNECT = 1
 has_tables = user == "root"
-
-
-def ssh(host):
-    return ["ssh", "-F", config, f"{user}@{host}"]
-
-
-class Host(Helper):
-    kept = []
-
-    def __init__(self, name, *more):
-        super().__init__(ssh(name) + [folder + "/rankquake-node", *more], run)
-        self.name = name
-        self.partly, self.lines, self.seen, self.spoken = b"", [], 0, time.monotonic()
-        Host.kept.append(self)
-
-    def say(self, **message):
-        self.spoken = time.monotonic()
-        super().say(**message)
-
-    def end(self):
-        Host.kept.remove(self)
-        return super().end()
-
-    @staticmethod
-    def keep():
-        """Everybody is spoken to again and again, as a harness does."""
-        for h in Host.kept:
-            if time.monotonic() - h.spoken > 0.2:
-                h.say(op="beat")
-
-    def begin(self, port, watch=CONNECT, own=None):
-        self.setup(watch=watch, dead_man=self.dead_man_ns)
-        self.wait("ready")
-        self.start("/usr/bin/python3", folder + "/parted_job.py", own or address[self.name], str(port),
-                   *[f"{n}={a}" for n, a in address.items() if n != self.name])
-
-    def take(self):
-        """The job's lines by now, as (word, peer, seconds)."""
-        for m in self.heard[self.seen:]:
-            if m["op"] == "output":
-                self.partly += base64.b64decode(m["bytes"])
-        self.seen = len(self.heard)
-        *whole, self.partly = self.partly.split(b"\n")
-        for line in whole:
-            words = line.decode().split()
-            check(len(words) == 3, f"{self.name}: the job says {line!r}")
-            if len(words) == 3:
-                self.lines.append((words[0], words[1], float(words[2])))
-        return self.lines
-
-    def until(self, word, peer, after=0.0):
-        """When the job says that of that peer for the first time after then."""
-        until = time.monotonic() + DEADLINE_S
-        while time.monotonic() < until:
-            for w, p, t in self.take():
-                if (w, p) == (word, peer) and t > after:
-                    return t
-            self.read(0.1)
-            self.keep()
-        check(False, f"{self.name}: no \"{word} {peer}\" after {after}; last {self.lines[-4:]}")
-        return float("inf")
-
-    def ask(self, op, answer, **more):
-        self.say(op=op, token=7, **more)
-        m = self.wait(answer)
-        check(m.get("token") == 7 and m.get("error") is None, f"{self.name}: {op}: {m}")
-        return m
-
-    def part(self, name, peers, **more):
-        m = self.ask("part", "parted", name=name, **more,
-                     peers=[{"name": p, "addresses": [address.get(p, p)], **how} for p, how in peers.items()])
-        return m["t"] / 1e9, m
-
-    def heard_of(self, peer, since, until):
-        return [(w, p, t) for w, p, t in self.take() if w != "none" and p == peer and since < t < until]
-
-
-def up(port, names=("n0", "n1", "n2"), dead_man_s=120, **how):
-    hosts = [Host(n) for n in names]
-    for h in hosts:
-        h.dead_man_ns = int(dead_man_s * 1e9)
-        h.begin(port, **how)
-    for h in hosts:
-        for other in names:
-            if other != h.name:
-                h.until("old", other)
-                h.until("new", other)
-    return hosts
-
-
-def passed(host, cut, peer):
-    return counted(host, cut, peer).get("passed")
-
-
-def counted(host, cut, peer):
-    for c in host.ask("count", "counted")["cuts"]:
-        if c["name"] == cut:
-            return next(p for p in c["peers"] if p["name"] == peer)
-    return {}
-
-
-def is_over(a, b, mended):
-    for x, y in ((a, b.name), (b, a.name)):
-        x.until("old", y, mended)
-        x.until("new", y, mended)
 
 
 def whole_cut(way, port):
@@ -257,102 +146,6 @@ def refusals():
         print("skipped: tables:", h.hello["cannot"].get("owned-tables"))
 
 
-WAYS = ("harness", "ssh", "helper", "keeper", "silent", "card")
-BYSTANDERS, DEAD_MAN_S = 7009, 3
-bed = os.path.dirname(config)
-
-
-def read_of(witness, path):
-    witness.say(op="file", token=1, do="read", path=path)
-    return base64.b64decode(witness.wait("file").get("bytes", ""))
-
-
-def lives(witness, pid, start):
-    stat = read_of(witness, f"/proc/{pid}/stat")
-    return bool(stat) and int(stat.rsplit(b")", 1)[1].split()[19]) == start
-
-
-def all_of(h, witness):
-    """The processes of a helper's host that are its: itself, its keeper, its program."""
-    helper = h.hello["pid"]
-    stat = read_of(witness, f"/proc/{helper}/stat").rsplit(b")", 1)[1].split()
-    keeper = int(stat[1])
-    start = int(read_of(witness, f"/proc/{keeper}/stat").rsplit(b")", 1)[1].split()[19])
-    program = next(m for m in h.heard if m["op"] == "started")
-    return {"helper": (helper, int(stat[19])), "keeper": (keeper, start), "program": (program["pid"], program["start"])}
-
-
-def kill(witness, process):
-    witness.say(op="signal", token=1, pid=process[0], start=process[1], signo=9)
-    check(witness.wait("signalled").get("error") is None, f"{witness.heard[-1]}")
-
-
-def card(on):
-    subprocess.run(["ip", "link", "set", "vn0", *(["master", "br0"] if on else ["nomaster"])], check=True)
-
-
-def lose(way, hosts, witnesses, processes):
-    """Both hosts lose their harness in this way; returns when."""
-    began = time.monotonic()
-    for h, w, p in zip(hosts, witnesses, processes):
-        if way == "harness":
-            h.process.stdin.close()
-            h.process.stdout.close()
-        elif way == "ssh":
-            h.process.kill()
-        elif way in ("helper", "keeper"):
-            kill(w, p[way])
-    return began
-
-
-def end_once(way, how, witnesses):
-    """Two hosts are parted, and lose their harness in the middle of that. Returns after how many seconds nothing was left, and others
-    on these hosts spoke with each other again."""
-    n0, n1 = hosts = up(7010, ("n0", "n1"), DEAD_MAN_S)
-    processes = [all_of(h, w) for h, w in zip(hosts, witnesses)]
-    since = max(h.part("cut", {o: {}}, way=how)[0] for h, o in ((n0, "n1"), (n1, "n0")))
-    n0.until("none", "n1", since)
-    others = [(w, o) for w, o in zip(witnesses, ("n1", "n0"))]
-    if how == "table":
-        [w.until("none", o, since) for w, o in others]
-    if way == "card":
-        card(False)
-    for h in hosts:
-        Host.kept.remove(h)
-    began = lose(way, hosts, witnesses, processes)
-    if way == "card":  # nobody on n0 can be asked before it is back; it heals by itself meanwhile, and so does n1
-        while lives(witnesses[1], *processes[1]["helper"]):
-            pass
-        card(True)
-    end = time.monotonic() + DEADLINE_S
-    for w, p in zip(witnesses, processes):
-        for who, process in p.items():
-            while lives(w, *process) and time.monotonic() < end:
-                pass
-            check(time.monotonic() < end, f"{way}, {how}: the {who} is left")
-    back = max(w.until("new", o, began) for w, o in others)
-    for h in hosts:
-        h.process.kill()
-        h.process.wait()
-    return max(time.monotonic() if how == "sockets" else back, back) - began
-
-
-def ends():
-    """N times in each way; the figures are printed, and a bound is for who asks for one."""
-    times = int(os.environ.get("ENDS", "1"))
-    bound = float(os.environ.get("ENDS_WITHIN", "inf"))
-    for how in ("sockets", "table") if has_tables else ("sockets",):
-        witnesses = up(BYSTANDERS, ("n0", "n1"), 0)
-        for way in os.environ.get("ENDS_WAYS", " ".join(WAYS)).split():
-            took = []
-            for _ in range(times):
-                took.append(end_once(way, how, witnesses))
-                check(took[-1] <= bound, f"{way}, {how}: after {took[-1]:.2f} s, wanted {bound:.2f}")
-            took.sort()
-            print(f"{user}, {how}, {way}: {times} times, back after {took[len(took) // 2]:.2f} s, at most {took[-1]:.2f} s", flush=True)
-        [w.end() for w in witnesses]
-
-
 def quake(*words):
     p = subprocess.run([folder + "/rankquake", *words, "--hosts", ",".join(f"{user}@n{i}" for i in (0, 1)), "--ssh", f"ssh -F {config}"],
                        capture_output=True, text=True, stdin=subprocess.DEVNULL)
@@ -366,9 +159,10 @@ def left():
         h.setup(dead_man=int(120e9))
         h.wait("ready")
         h.start("sh", "-c", "setsid sh -c 'kill -STOP $$; exec sleep 3001' & exec sleep 3002")
-    processes = all_of(n0, n0)
+    processes = all_of(n0)
     Host.kept.remove(n0)
-    subprocess.run(ssh("n0") + ["for s in STOP KILL; do kill -$s %d %d; done" % (processes["keeper"][0], processes["helper"][0])], check=True)
+    for signo in (signal.SIGSTOP, signal.SIGKILL):
+        strike(processes["keeper"], processes["helper"], signo=signo)
     n0.process.wait(DEADLINE_S)
     code, said = quake("clean", "--dry-run")
     check(code == 0 and said.count(f"{user}@n0: would end process") == 2 and f"left by {run}" in said, f"dry: {code} {said}")
@@ -387,7 +181,7 @@ def left():
     check(code == 0 and "nothing to clean" in said, f"clean at last: {code} {said}")
 
 
-known = {f.__name__: f for f in (refusals, sockets, one_way, planes, late, table, everybody, ends, left)}
+known = {f.__name__: f for f in (refusals, sockets, one_way, planes, late, table, everybody, left)}
 for part in parts:
     before = len(wrong)
     try:

@@ -16,10 +16,18 @@ esac
 chmod 711 "$TMPDIR" # an ordinary user is let in
 cp tests/live/parted_job.py "$bin/rankquake-node" "$bin/rankquake" "$TMPDIR" && chmod 755 "$TMPDIR"/rankquake-node "$TMPDIR"/parted_job.py
 parted() { # parted USER PART...
-    tests/clusters/ssh in "$bed" ctl python3 tests/live/parted.py "parted-$$" "$bed/ssh_config" "$1" "$TMPDIR" "${@:2}" || fail "as $1"
+    tests/clusters/ssh in "$bed" ctl python3 tests/live/parted.py "parted-$$" "$bed/ssh_config" "$1" "$TMPDIR" "${@:2}" >"$TMPDIR/parted" ||
+        fail "as $1"
+    cat "$TMPDIR/parted"
 }
-parted worker refusals sockets one_way planes late ends left
-parted root refusals one_way planes table everybody ends
+ends() { # ends USER HOW: the harness is lost in the middle of a partition, once in each way
+    tests/clusters/ssh in "$bed" ctl python3 tests/live/parted_ends.py "parted-$$" "$bed/ssh_config" "$1" "$TMPDIR" "$2" \
+        harness carrier helper keeper silent card >"$TMPDIR/ends" || fail "ends as $1: $(cat "$TMPDIR/ends")"
+}
+parted worker refusals sockets one_way planes late left
+ends worker sockets
+parted root refusals one_way planes table everybody
+grep -q '^skipped: tables' "$TMPDIR/parted" || ends root table
 
 # A scenario on these hosts: a node is cut off, goes on alone for a while, and comes back; another one loses its power, and one beside which the store is.
 run() { # run SCENARIO

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Scenarios on the hosts of a Slurm allocation, each node below a helper that is a step: a fault at an exact step, and an allocation
-# that ends in mid-run, which is told with the host's name and leaves nothing there.
+# Scenarios on the hosts of a Slurm allocation, each node below a helper that is a step: hosts that nobody has named, a fault at an exact
+# step, an allocation that ends in mid-run, which is told with the host's name, and helpers that are lost in the middle of a partition.
+# Nothing is left there.
 # deadline: 400 s
 set -u
 bin=${BIN:-build/bin} fails=0
@@ -56,17 +57,32 @@ grep -q '"kind":"fault-fired".*"step":25,.*"held":true' "$TMPDIR"/runs/killed-*/
 grep -q '"kind":"fault-evidence"' "$TMPDIR"/runs/killed-*/history.jsonl || fail "the fault was not felt"
 left
 
+# An allocation that is cancelled in mid-run, at once or as an operator does: told to end first, and by that maybe the job before the helpers.
 scenario ended 100000
-cancelled='' rc=none
-exec 5< <(inside "$bin/rankquake" run "$TMPDIR/ended.yaml" --out "$TMPDIR/runs" 2>&1 </dev/null; echo "rc $?")
-while read -r -t 180 -u 5 line; do
-    echo "$line" >>"$TMPDIR/ended.said"
-    case $line in
-    *'round 1: '*) [ -n "$cancelled" ] || { tests/clusters/slurm in "$bed" ctl scancel --signal=KILL --name=remote; cancelled=1; } ;;
-    'rc '*) rc=${line#rc } ;;
-    esac
+for signal in --signal=KILL ''; do
+    cancelled='' rc=none
+    : >"$TMPDIR/ended.said"
+    exec 5< <(inside "$bin/rankquake" run "$TMPDIR/ended.yaml" --out "$TMPDIR/runs" 2>&1 </dev/null; echo "rc $?")
+    while read -r -t 180 -u 5 line; do
+        echo "$line" >>"$TMPDIR/ended.said"
+        case $line in
+        *'round 1: '*) [ -n "$cancelled" ] || { tests/clusters/slurm in "$bed" ctl scancel $signal --name=remote; cancelled=1; } ;;
+        'rc '*) rc=${line#rc } ;;
+        esac
+    done
+    exec 5<&-
+    [ "$rc" = 3 ] && grep -qE '(n[01] \(n[01]\)|store \(n0\)): it was lost' "$TMPDIR/ended.said" ||
+        fail "an allocation that ends ($signal): $rc, $(tail -n 20 "$TMPDIR/ended.said")"
+    left
 done
-[ "$rc" = 3 ] && grep -qE 'n[01] \(n[01]\): it was lost|store \(n0\): it was lost' "$TMPDIR/ended.said" ||
-    fail "an allocation that ends: $rc, $(tail -n 20 "$TMPDIR/ended.said")"
+
+# In the middle of a partition the srun of each helper is killed, or its allocation cancelled: nothing is left, and others hear each other.
+command -v python3 >/dev/null || { echo "python3 is not installed: no partition was tried"; [ $fails = 0 ]; exit; }
+cp tests/live/parted_job.py "$bin/rankquake-node" "$TMPDIR"
+for how in sockets table; do
+    tests/clusters/slurm in "$bed" ctl python3 tests/live/parted_ends.py "ends-$$" "$bed/slurm.conf" root "$TMPDIR" $how \
+        carrier scancel scancel-kill >"$TMPDIR/ends" 2>"$TMPDIR/said" || fail "ends by $how: $(cat "$TMPDIR/ends"; tail -n 5 "$TMPDIR/said")"
+    grep '^skipped' "$TMPDIR/ends"
+done
 left
 [ $fails = 0 ]

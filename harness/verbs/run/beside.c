@@ -1,10 +1,12 @@
 #include "harness/verbs/run/beside.h"
 
 #include "base/str.h"
+#include "harness/play/budget.h"
 #include "harness/play/jobs.h"
 #include "harness/verbs/run/host.h"
 #include "harness/verbs/run/todo.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 /* What each run is told besides its file and its seed. */
@@ -26,11 +28,28 @@ static const char *const *options_of(struct run_request *q) {
     return v;
 }
 
+/* What it took the last time, else what its job takes undisturbed, else a guess. With a budget the order
+ * is that of what is most worth it: 0. */
+static int64_t expected_ns(const struct run_request *q, const struct selected *l) {
+    struct control c;
+    char key[65], dir[PATH_MAX];
+    int64_t ns;
+    if (q->budget_ns)
+        return 0;
+    if (budget_measured(l, &ns))
+        return ns;
+    if (control_key(l->plan, q->suite.bin, key, NULL) == 0 &&
+        control_dir(key, dir, sizeof(dir), NULL) == 0 && control_read(dir, &c, NULL) == 0)
+        return c.start_ns + c.train_ns;
+    return budget_guess_ns(l->scenario);
+}
+
 /* ret and of may be NULL. */
 static size_t list_jobs(const struct run_request *q, struct job *ret, const struct selected **of) {
     size_t n = 0;
     for (size_t i = 0; i < q->selection.n; i++) {
         const struct selected *l = &q->selection.v[i];
+        int64_t ns = ret ? expected_ns(q, l) : 0;
         for (uint64_t seed = l->seed_first; seed <= l->seed_last && !l->left_out; seed++)
             for (int64_t k = 0; k < todo_each(q, l); k++, n++)
                 if (ret) {
@@ -38,7 +57,8 @@ static size_t list_jobs(const struct run_request *q, struct job *ret, const stru
                                           .sets = l->sets,
                                           .seed = seed,
                                           .code = -1,
-                                          .alone = l->alone};
+                                          .alone = l->alone,
+                                          .expected_ns = ns};
                     of[n] = l;
                 }
     }
@@ -97,7 +117,6 @@ void beside_run(struct run_request *q, struct run_tally *t) {
     size_t n = list_jobs(q, NULL, NULL);
     struct job *jobs = arena_array(&q->arena, struct job, n + 1);
     const struct selected **of = arena_array(&q->arena, const struct selected *, n + 1);
-    list_jobs(q, jobs, of);
     struct side_by_side s = {.q = q, .jobs = jobs, .of = of};
     struct jobs_spec spec = {
         .at_once = (int)q->jobs, .options = options_of(q), .shown = on_shown, .arg = &s};
@@ -106,6 +125,7 @@ void beside_run(struct run_request *q, struct run_tally *t) {
         tally_add(t, EXIT_INTERRUPTED, &q->selection.v[0]);
         return;
     }
+    list_jobs(q, jobs, of); /* when it is known how long they take undisturbed */
     if (jobs_run(jobs, n, &spec, &err) < 0) {
         fprintf(stderr, "rankquake run: %s\n", err.msg);
         tally_add(t, EXIT_BROKEN, &q->selection.v[0]);

@@ -44,6 +44,18 @@ static void test_other_runs_go_side_by_side(void **state) {
                        "limits: {total: 10s}\n"));
 }
 
+static void test_what_takes_longest_is_started_first(void **state) {
+    (void)state;
+    char command[512], line[200] = "";
+    snprintf(command, sizeof(command), "%.*sspawn_jobs order", (int)(strrchr(self, '/') + 1 - self),
+             self);
+    FILE *out = popen(command, "r");
+    assert_non_null(out);
+    assert_non_null(fgets(line, sizeof(line), out));
+    assert_int_equal(pclose(out), 0);
+    assert_string_equal(line, "long short as-short unknown alone ");
+}
+
 static void test_a_deadline_ends_what_runs_and_keeps_what_has_ended(void **state) {
     (void)state;
     char command[512], line[200] = "";
@@ -62,6 +74,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_where_times_are_judged_or_given_a_run_is_alone),
         cmocka_unit_test(test_other_runs_go_side_by_side),
+        cmocka_unit_test(test_what_takes_longest_is_started_first),
         cmocka_unit_test(test_a_deadline_ends_what_runs_and_keeps_what_has_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
