@@ -353,6 +353,7 @@ void cluster_down(struct cluster *c) {
     c->going_down = true;
     c->on_deadline = loop_timer(c->loop, on_deadline, c);
     for (size_t i = 0; i < c->nodes_n; i++) {
+        c->nodes[i]->bade |= c->nodes[i]->killed; /* what a fault has taken says no more */
         node_kill(c->nodes[i]);
         power_restore(c->nodes[i]);
     }

@@ -95,7 +95,7 @@ static const char script[] =
     "    cat \"$shared/output\" 2>/dev/null\n"
     "    echo ${ended:-0} >\"$shared/ended\"\n"
     "    scontrol update NodeName=n[0-$((nodes - 1))] State=RESUME >/dev/null 2>&1\n"
-    "    timeout 30 srun -Q -N $nodes --exclusive true\n"
+    "    timeout 30 salloc -Q -N $nodes --exclusive true\n"
     "    mkfifo \"$shared/gone\" && exec 6<>\"$shared/gone\"\n"
     "    for other in \"$shared\"/over.*; do\n"
     "        [ -p \"$other\" ] && exec {fd}<>\"$other\" && echo over >&$fd && told+=.\n"
