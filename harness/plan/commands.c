@@ -158,7 +158,8 @@ static void add_hosts(struct commands_list *l) {
     for (int i = 0; i < c->nodes && (size_t)i < n; i++)
         add(l, c->hosts ? "cluster.hosts" : "cluster.provider",
             c->hosts ? c->hosts_place : c->provider_place, reaching(p, provider, names[i]),
-            arena_printf(&p->arena, "to reach the host of n%d, as long as the run lasts", i));
+            arena_printf(&p->arena, "to reach the host of n%d, as long as the run lasts", i))
+            ->is_reaching = true;
 }
 
 static void add_power(struct commands_list *l) {
@@ -218,12 +219,19 @@ void plan_find_commands(struct plan *p) {
     p->commands_n = l.n;
 }
 
-void plan_put_outside(struct plan *p, struct buf *out) {
+static bool is_news(const struct plan *p, const struct plan_command *c) {
+    return !c->nodes && !(c->is_asked && p->untrusted) && !(c->is_reaching && p->hosts_said);
+}
+
+void plan_put_outside(struct plan *p, struct texts *said, struct buf *out) {
     plan_find_commands(p);
     for (size_t i = 0; i < p->commands_n; i++) {
         const struct plan_command *c = &p->commands[i];
-        if (!c->nodes && !(c->is_asked && p->untrusted))
-            buf_printf(out, "on this host, %s: %s (%s)\n", c->when, c->words, c->key);
+        const char *line = arena_printf(&p->arena, "on this host, %s: %s (%s)\n", c->when, c->words, c->key);
+        if (!is_news(p, c) || texts_has(said, line))
+            continue;
+        texts_add(said, "%s", line);
+        buf_puts(out, line);
     }
 }
 

@@ -3,6 +3,7 @@
  * carries it out. Everything that can be refused is refused here, with the place in the file. */
 #pragma once
 
+#include "base/texts.h"
 #include "faults/fault.h"
 #include "harness/provider/examined_host.h"
 #include "harness/scenario/scenario.h"
@@ -61,6 +62,7 @@ struct plan_command {
     const char *nodes; /* "n0 n1 n2", where it is started; NULL: outside of them, on this host */
     bool is_ours;      /* rankquake itself, which asks a server that the scenario names */
     bool is_asked;     /* an interpreter that is asked what it has */
+    bool is_reaching;  /* a host of the nodes */
     bool is_keyed; /* the scenario says all that it reads, and the key of the job is made of it */
 };
 
@@ -135,8 +137,10 @@ bool plan_serves_store(const struct plan *p, const struct plan_node *n);
 /* Lists every program that a run starts, for people to read before: for each node and outside of
  * them. Starts none, and is told by plan_print and plan_json. Safe to call again. */
 void plan_find_commands(struct plan *p);
-/* What of them is started on this host, a line each, for whoever is about to start it. */
-void plan_put_outside(struct plan *p, struct buf *out);
+/* What of them is started on this host, a line each, for whoever is about to start it: what is not
+ * in `said`, to which it is added. How hosts are reached that he has named himself is nothing new to
+ * him. */
+void plan_put_outside(struct plan *p, struct texts *said, struct buf *out);
 /* Adds to d what `run --untrusted` refuses: each program outside of nodes with the line that asks
  * for it, and what would make a node see or write what is the host's. */
 void plan_refuse_outside(struct plan *p, struct diagnostics *d);

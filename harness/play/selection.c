@@ -50,6 +50,14 @@ const char *const *sets_with_seed(struct arena *a, const char *const *sets, uint
     return sets_join(a, sets, set);
 }
 
+bool sets_say(const char *const *sets, const char *key) {
+    size_t n = strlen(key);
+    for (; sets && *sets; sets++)
+        if (str_starts(*sets, key) && (*sets)[n] == '=')
+            return true;
+    return false;
+}
+
 int selected_cache(const struct selected *l, const char *kind, bool by_seed, char *ret,
                    size_t size) {
     char real[PATH_MAX], key[65];
@@ -74,13 +82,16 @@ static const char *const *includes_of(struct selection *s, const struct diagnost
     return v;
 }
 
-static int plan_one(const struct selection *s, struct selected *x, uint64_t first, uint64_t last,
+static int plan_one(struct selection *s, struct selected *x, uint64_t first, uint64_t last,
                     struct diagnostics *d) {
     x->seed_first = first;
     x->seed_last = last;
+    x->said = &s->said;
     x->plan = plan_make(x->scenario, first, d);
-    if (x->plan)
+    if (x->plan) {
         x->plan->untrusted = s->untrusted;
+        x->plan->hosts_said = sets_say(x->sets, "cluster.hosts");
+    }
     if (x->plan && s->untrusted)
         plan_refuse_outside(x->plan, d);
     return x->plan && !d->errors ? 0 : EXIT_USAGE_ERROR;
@@ -170,5 +181,6 @@ void selection_fini(struct selection *s) {
         scenario_free(s->v[i].scenario);
     }
     free(s->v);
+    texts_fini(&s->said);
     arena_fini(&s->arena);
 }

@@ -17,7 +17,7 @@ struct selected {
     int64_t estimate_ns;            /* budget.h: of one run */
     bool suspect;                   /* its last run did not pass */
     bool left_out;                  /* by --budget */
-    bool named;                     /* what it starts on this host has been said */
+    struct texts *said; /* what is started on this host, of all of the selection: once each */
 };
 
 struct selection {
@@ -32,6 +32,7 @@ struct selection {
         counted; /* how often each is run was given: what files say of it (repeat) does not count */
     struct selected *v;
     size_t n;
+    struct texts said;  /* plan_put_outside */
     struct arena arena; /* owns what is in no argument */
 };
 
@@ -41,6 +42,9 @@ const char **sets_join(struct arena *a, const char *const *point, const char *co
 
 /* The same with the seed as an override: what a scenario draws is drawn when it is loaded. */
 const char *const *sets_with_seed(struct arena *a, const char *const *sets, uint64_t seed);
+
+/* Whether one of them is of this key: "cluster.hosts". */
+bool sets_say(const char *const *sets, const char *key);
 
 /* The file of the cache in which something of this kind is kept of the same file with the same
  * overrides, by_seed: and the same draws. Returns 0 or a -errno. */

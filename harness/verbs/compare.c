@@ -31,6 +31,7 @@ struct compare_request {
     const char *seed, *out, *format;
     bool fresh, strict;
     char dir[4096];
+    struct texts said; /* what is started on this host */
     struct comparison comparison;
 };
 
@@ -153,7 +154,7 @@ static int check_host(struct compare_request *q, struct plan *p, struct comparis
                       struct comparison_cell *cell) {
     struct err err = {0};
     BUF_FINI struct buf outside = {0};
-    plan_put_outside(p, &outside);
+    plan_put_outside(p, &q->said, &outside);
     fputs(buf_str(&outside), stderr);
     int r = plan_check_host(p, &err);
     if (r == -ENOENT) {
@@ -333,6 +334,7 @@ static int main_compare(const struct arguments *a) {
         code = code ? code : exit_code_of(q);
     }
     files_fini(&q->files);
+    texts_fini(&q->said);
     arena_fini(&q->arena);
     free(q->sets);
     free(q);

@@ -32,14 +32,6 @@ static int print_plan(struct plan *p, bool json) {
     return r == 0 ? EXIT_PASS : r == -ENOENT ? EXIT_USAGE_ERROR : EXIT_SKIPPED;
 }
 
-/* A stranger's file may name a command for a host. */
-static bool says_hosts(const char *const *set) {
-    for (; *set; set++)
-        if (str_starts(*set, "cluster.hosts="))
-            return true;
-    return false;
-}
-
 static int plan_file(const char *file, const char *within, const char *const *set,
                      const uint64_t *seed, bool json) {
     ARENA_FINI struct arena a = {0};
@@ -49,7 +41,7 @@ static int plan_file(const char *file, const char *within, const char *const *se
     fputs(buf_str(&d.out), stderr);
     if (p) {
         p->untrusted = true;
-        p->hosts_said = says_hosts(set);
+        p->hosts_said = sets_say(set, "cluster.hosts"); /* a stranger's file may name a command */
     }
     int code = p ? print_plan(p, json) : EXIT_USAGE_ERROR;
     plan_free(p);

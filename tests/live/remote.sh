@@ -79,6 +79,7 @@ scenario limited "$hosts" '{id: f, when: {step: 25}, fault: net-delay, with: {gr
 says 4 "which $node # a has not" run "$TMPDIR/limited.yaml"
 scenario worker-kill "$hosts" '{id: f, when: {step: 25}, fault: worker-kill, on: rank 3}'
 says 0 'f: worker-kill on n' run "$TMPDIR/worker-kill.yaml"
+[ "$(grep -c '^on this host, to reach the host of n0' "$TMPDIR/said")" = 1 ] || fail "how a file's hosts are reached: $(cat "$TMPDIR/said")"
 felt_at 25 worker-kill
 scenario agent-hang "$hosts" '{id: f, when: {step: 25}, fault: agent-hang, on: n1, for: 1s}'
 says 0 'f: agent-hang on agent of n1' run "$TMPDIR/agent-hang.yaml"
@@ -119,6 +120,7 @@ left_on() { # left_on HOST: what of a run is still there
 }
 scenario node-kill '' '{id: f, when: {step: 25}, fault: node-kill, on: n1}'
 says 0 'f: node-kill on n1' by_ssh "$TMPDIR/node-kill.yaml" --out "$TMPDIR/runs"
+grep -q '^on this host, to reach' "$TMPDIR/said" && fail "who has typed the hosts is told of them: $(cat "$TMPDIR/said")"
 felt_at 25 node-kill
 left_on n0
 left_on n1

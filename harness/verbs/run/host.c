@@ -6,11 +6,8 @@
 /* Before the first of them is started. What runs in nodes is not named: it is the job. */
 void host_name_commands(struct selected *l) {
     BUF_FINI struct buf text = {0};
-    if (l->named)
-        return;
-    plan_put_outside(l->plan, &text);
+    plan_put_outside(l->plan, l->said, &text);
     fputs(buf_str(&text), stderr);
-    l->named = true;
 }
 
 int host_check(const struct run_request *q, struct selected *l) {

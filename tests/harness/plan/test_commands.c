@@ -119,12 +119,59 @@ static void test_a_directory_of_the_host_is_not_read_for_a_stranger(void **state
     }
 }
 
+static void assert_outside(struct plan *p, struct texts *said, const char *expected) {
+    struct buf out = {0};
+    plan_put_outside(p, said, &out);
+    assert_string_equal(buf_str(&out), expected);
+    buf_fini(&out);
+}
+
+static const char on_hosts[] = "cluster: {nodes: 2, provider: ssh, hosts: [a, b]}\n"
+                               "job: {nnodes: 2, run: [train]}\n"
+                               "checks: [{name: own, program: [judge]}]\n";
+
+static void test_what_is_started_here_is_said_once(void **state) {
+    (void)state;
+    struct texts said = {0};
+    for (int i = 0; i < 2; i++) {
+        struct scratch x;
+        scratch_load(&x, on_hosts);
+        struct plan *p = plan_make(x.s, 1, &x.d);
+        assert_outside(
+            p, &said,
+            i ? ""
+              : "on this host, to reach the host of n0, as long as the run lasts: ssh a "
+                "(cluster.hosts)\n"
+                "on this host, to reach the host of n1, as long as the run lasts: ssh b "
+                "(cluster.hosts)\n"
+                "on this host, when the run is judged: judge (checks.own)\n");
+        plan_free(p);
+        scratch_drop(&x);
+    }
+    texts_fini(&said);
+}
+
+static void test_hosts_that_were_typed_are_no_news(void **state) {
+    (void)state;
+    struct texts said = {0};
+    struct scratch x;
+    scratch_load(&x, on_hosts);
+    struct plan *p = plan_make(x.s, 1, &x.d);
+    p->hosts_said = true;
+    assert_outside(p, &said, "on this host, when the run is judged: judge (checks.own)\n");
+    plan_free(p);
+    scratch_drop(&x);
+    texts_fini(&said);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_program_is_listed_with_the_line_that_asks_for_it),
         cmocka_unit_test(test_the_store_runs_in_a_node_of_its_own),
         cmocka_unit_test(test_whatever_runs_outside_of_nodes_is_refused_for_a_stranger),
         cmocka_unit_test(test_a_directory_of_the_host_is_not_read_for_a_stranger),
+        cmocka_unit_test(test_what_is_started_here_is_said_once),
+        cmocka_unit_test(test_hosts_that_were_typed_are_no_news),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
