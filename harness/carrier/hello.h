@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 
-enum { HELLO_VERSION = 1 };
+enum { HELLO_VERSION = 2 };
 
 /* What a helper may be able to do; the words are those of `can`. */
 #define HELLO_ABILITIES                                                                            \
@@ -15,6 +15,7 @@ enum { HELLO_VERSION = 1 };
     X(ROOT, "root")               /* it has all rights there */                                    \
     X(SILENT_SOCKETS, "silent-sockets") /* a TCP connection can be made deaf (IP_MINTTL) */        \
     X(TRACE, "trace")                   /* a process can be made to do something (ptrace) */       \
+    X(WATCHED_CALLS, "watched-calls")   /* system calls can wait for us (seccomp) */               \
     X(OWNED_TABLES, "owned-tables")     /* packets can be filtered by what goes away with us */
 
 enum hello_ability {

@@ -1,7 +1,13 @@
 /* Calls of a node's program that wait for us: connections for the cut, files for whoever asks. */
+#include "base/str.h"
 #include "base/sys/file.h"
+#include "faults/mechanism/call_file.h"
 #include "faults/mechanism/disk_call.h"
 #include "harness/cluster/cut.h"
+#include "harness/cluster/host_link.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
 
 static unsigned of_trigger(const struct trigger *t) {
     static const unsigned kinds[] = {[FILE_OP_OPEN] = CALL_OPEN,
@@ -65,8 +71,31 @@ static void on_watch(void *arg, int fd, int what) {
         node_pass(n, &call);
 }
 
+void node_call_paths(const struct node *n, const struct watched_call *call,
+                     char from[CALL_FILE_MAX], char to[CALL_FILE_MAX]) {
+    const struct far_call *far = n->link ? host_link_call(n->link, call->id) : NULL;
+    if (!n->link) {
+        call_file_paths(call, from, to);
+        return;
+    }
+    str_copy(from, CALL_FILE_MAX, far ? far_call_from(far) : "");
+    str_copy(to, CALL_FILE_MAX, far ? far_call_to(far) : "");
+}
+
+int64_t node_call_bytes(const struct node *n, const struct watched_call *call, const char *file) {
+    const struct far_call *far = n->link ? host_link_call(n->link, call->id) : NULL;
+    char path[CALL_FILE_MAX + 64];
+    struct stat st;
+    if (n->link)
+        return far ? far_call_bytes(far) : -1;
+    snprintf(path, sizeof(path), "/proc/%d/root%s", (int)call->thread, file);
+    return stat(path, &st) == 0 ? (int64_t)st.st_size : -1;
+}
+
 /* A cut that came while it waited reaches it, too. */
 void node_pass(struct node *n, const struct watched_call *call) {
+    if (n->link && n->state == NODE_ON)
+        host_link_pass(n->link, call->id);
     if (n->watch < 0)
         return;
     if (call->kind == CALL_CONNECT && n->cluster->cut)

@@ -17,6 +17,7 @@
 #include "faults/mechanism/disk_rules.h"
 #include "faults/mechanism/store_operation.h"
 #include "harness/carrier/clock_bound.h"
+#include "harness/carrier/given.h"
 #include "harness/plan/plan.h"
 
 /* RANKQUAKE_EVENTS of whatever runs in a node. */
@@ -88,6 +89,13 @@ struct cluster_callbacks {
     void (*far_gone)(void *arg, void *client, bool became_other);
     /* Processes of other hosts have been looked at, or have answered: see host_process.h. */
     void (*far_seen)(void *arg);
+    /* What a process on another host was given (given.h), pid: its number here; 0: what the node's
+     * program is about to be. */
+    void (*given)(void *arg, struct node *n, pid_t pid, const struct json *given);
+    /* To cluster_dump: what is said of one process of the node, and that this was all; error: why it was
+     * not, or NULL. */
+    void (*dumped)(void *arg, struct node *n, pid_t pid, const char *name, const struct buf *text);
+    void (*dump_over)(void *arg, struct node *n, const char *error);
     /* The clock of a node's host has been asked, as each second; b: what is known of it now. was: what was
      * known of it before, where it, or ours, has been set since; else NULL. */
     void (*clock)(void *arg, struct node *n, const struct clock_bound *b,
@@ -99,7 +107,7 @@ struct cluster_callbacks {
     /* The answer to node_inject or node_recover with this token; error is NULL when in force. */
     void (*injected)(void *arg, struct node *n, uint64_t token, const char *error);
     /* Something that the node's program has started is about to make a call that the plan asks
-     * for, on a file or by its name, and waits: true when it is to wait for node_pass. */
+     * for, or on another host one that is wanted (cluster_want_calls), on a file or by its name, and waits: true when it is to wait for node_pass. */
     bool (*called)(void *arg, struct node *n, const struct watched_call *call);
     /* A fault on a disk of the node has struck an operation, one of its first. */
     void (*struck)(void *arg, struct node *n, const struct disk_strike *s);
@@ -177,6 +185,20 @@ const char *node_events_path(const struct node *n);
 /* Which events make their sender wait on all hosts but this one, from now on and for nodes to come;
  * as observer_arm. */
 void cluster_arm(struct cluster *c, uint32_t kinds, uint64_t next_step);
+/* Asks the helpers on other hosts what all processes of their nodes are doing; each has so much time.
+ * Returns how many were asked, and will say that it is over (dump_over), if only by its end. */
+size_t cluster_dump(struct cluster *c, int64_t budget_ns);
+/* Has helpers on other hosts say what processes were given; before it is up. */
+void cluster_ask_given(struct cluster *c, const struct given_key *key);
+/* Which calls of programs on other hosts are told and wait (cb.called): by their number, or, where
+ * that is -1, of a kind on files of such a name, which fnmatch(3) compares. In force with the next
+ * cluster_arm; the texts are copied. */
+struct wanted_call {
+    int number;
+    enum call_kind kind;
+    const char *like;
+};
+void cluster_want_calls(struct cluster *c, const struct wanted_call *v, size_t n);
 pid_t far_client_pid(const struct far_client *c); /* its number here: host_process.h */
 bool far_client_is_probe(
     const struct far_client *c);                /* its helper has seen that it runs rankprobe */
@@ -228,5 +250,10 @@ int node_inject(struct node *n, const struct fault *f, const struct target *t,
                 const struct fault_args *a, uint64_t token, struct err *err);
 int node_recover(struct node *n, const struct fault *f, const struct target *t,
                  const struct fault_args *a, uint64_t token, struct err *err);
+/* Of a call that waits: its files, as call_file_paths has them, and how much of one there is, as its process
+ * sees it; -1: nobody knows. */
+void node_call_paths(const struct node *n, const struct watched_call *call,
+                     char from[CALL_FILE_MAX], char to[CALL_FILE_MAX]);
+int64_t node_call_bytes(const struct node *n, const struct watched_call *call, const char *file);
 /* Lets a call go on that was to wait; one that has gone is no matter. */
 void node_pass(struct node *n, const struct watched_call *call);

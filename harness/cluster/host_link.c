@@ -8,6 +8,7 @@
 #include "base/sys/random.h"
 #include "harness/carrier/clock_bound.h"
 #include "harness/carrier/host_process.h"
+#include "harness/cluster/far_calls.h"
 #include "harness/provider/provider.h"
 
 #include <errno.h>
@@ -39,10 +40,12 @@ struct host_link {
     struct buf said; /* by the command on standard error */
     struct loop_source *on_said;
     struct far_client *clients;
+    struct far_calls calls;
     struct clock_bound clock; /* theirs */
     struct loop_source *on_clock;
     struct clock_stamp moment; /* of the message that is being told, if `told` */
     bool told;
+    bool dumping;  /* it has been asked for a dump, and has not said that this is over */
     char mark[32]; /* in the file by which {shared} is known */
 };
 
@@ -116,6 +119,14 @@ int host_link_start(struct node *n, struct err *err) {
     return r;
 }
 
+static void dump_over(struct host_link *l, const char *error) {
+    struct cluster *c = l->node->cluster;
+    bool was = l->dumping;
+    l->dumping = false;
+    if (was && c->cb.dump_over)
+        c->cb.dump_over(c->arg, l->node, error);
+}
+
 /* Whoever was told of a client may hold on to it: it is theirs to forget. */
 void host_link_let_go(struct host_link *l) {
     struct cluster *c = l->node->cluster;
@@ -126,6 +137,8 @@ void host_link_let_go(struct host_link *l) {
             c->cb.far_gone(c->arg, k->told, false);
         free(k);
     }
+    far_calls_forget(&l->calls);
+    dump_over(l, "its helper has ended");
     l->on_said = loop_source_free(l->on_said);
     l->on_clock = loop_source_free(l->on_clock);
     file_close(&l->said_fd);
@@ -345,6 +358,7 @@ void host_link_arm(struct host_link *l) {
     struct json_writer w = node_say(&text, "arm");
     json_put_i64(&w, "kinds", c->armed_kinds);
     json_put_i64(&w, "next_step", (int64_t)c->armed_step);
+    far_calls_put_wanted(c, &w);
     node_say_send(l->node, &text, &w, NULL);
 }
 
@@ -377,6 +391,65 @@ void far_client_release(struct far_client *c) {
 
 void far_client_forget(struct far_client *c) {
     c->told = NULL;
+}
+
+/* ---- what processes were given, and are doing ---- */
+
+void cluster_ask_given(struct cluster *c, const struct given_key *key) {
+    given_key_put(key, c->given);
+}
+
+static void on_given(struct host_link *l, const struct json *m) {
+    struct cluster *c = l->node->cluster;
+    int64_t pid = json_get_i64(m, "pid", 0);
+    if (c->cb.given)
+        c->cb.given(c->arg, l->node, pid ? host_process_number(l->node->port, pid) : 0,
+                    json_get(m, "given"));
+}
+
+size_t cluster_dump(struct cluster *c, int64_t budget_ns) {
+    size_t asked = 0;
+    for (size_t i = 0; i < c->nodes_n; i++) {
+        struct node *n = c->nodes[i];
+        struct buf text = {0};
+        if (!n->link || n->state != NODE_ON)
+            continue;
+        struct json_writer w = node_say(&text, "dump");
+        json_put_i64(&w, "budget", budget_ns);
+        n->link->dumping = node_say_send(n, &text, &w, NULL) == 0;
+        asked += n->link->dumping;
+    }
+    return asked;
+}
+
+static void on_dumped(struct host_link *l, const struct json *m) {
+    struct cluster *c = l->node->cluster;
+    const char *bytes = json_get_string(m, "bytes", "");
+    BUF_FINI struct buf text = {0};
+    if (json_get_bool(m, "done", false))
+        dump_over(l, json_get_string(m, "error", NULL));
+    else if (base64_take(&text, bytes, strlen(bytes)) && c->cb.dumped)
+        c->cb.dumped(c->arg, l->node, host_process_number(l->node->port, json_get_i64(m, "pid", 0)),
+                     json_get_string(m, "name", ""), &text);
+}
+
+/* ---- who calls there ---- */
+
+static void on_called(struct host_link *l, const struct json *m) {
+    struct cluster *c = l->node->cluster;
+    struct watched_call call;
+    far_calls_take(&l->calls, l->node, m, &call);
+    note_ancestors(l, m);
+    if (!c->cb.called || !c->cb.called(c->arg, l->node, &call))
+        host_link_pass(l, call.id);
+}
+
+void host_link_pass(struct host_link *l, uint64_t call) {
+    far_calls_pass(&l->calls, l->node, call);
+}
+
+const struct far_call *host_link_call(const struct host_link *l, uint64_t call) {
+    return far_calls_find(&l->calls, call);
 }
 
 /* ---- its program ---- */
@@ -479,7 +552,8 @@ bool host_link_hear(struct host_link *l, const char *op, const struct json *m) {
         void (*fn)(struct host_link *l, const struct json *m);
     } ops[] = {{"client", on_client}, {"record", on_record},       {"gone", on_gone},
                {"ended", on_ended},   {"output", on_output},       {"file", on_file},
-               {"look", on_look},     {"signalled", on_signalled}, {"clock", on_clock}};
+               {"look", on_look},     {"signalled", on_signalled}, {"clock", on_clock},
+               {"called", on_called}, {"given", on_given},         {"dumped", on_dumped}};
     for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
         if (str_eq(op, ops[i].op)) {
             ops[i].fn(l, m);

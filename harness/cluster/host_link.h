@@ -2,7 +2,7 @@
  * what of the helper's messages only comes from other hosts (node_helper.h). Of this room only. */
 #pragma once
 
-#include "harness/cluster/parts.h"
+#include "harness/cluster/far_calls.h"
 
 /* Where rankprobe lies, there as here. */
 const char *hosts_probe(const struct node *n);
@@ -25,6 +25,10 @@ void host_link_log(struct host_link *l, int log);
 void host_link_put_target(struct host_link *l, const struct target *t, struct json_writer *w);
 int host_link_signal(struct host_link *l, pid_t number, int signo, struct err *err);
 void host_link_look(struct host_link *l, pid_t number);
+
+/* A system call there may go on; which one it is, NULL: it does not wait. */
+void host_link_pass(struct host_link *l, uint64_t call);
+const struct far_call *host_link_call(const struct host_link *l, uint64_t call);
 
 /* What follows is about this message: it says when it has happened there. NULL: about none. */
 void host_link_note(struct host_link *l, const struct json *m);

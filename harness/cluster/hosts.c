@@ -86,6 +86,7 @@ static void put_setup(const struct node *n, struct json_writer *w) {
     json_put_string(w, "events", n->events);
     json_put_string(w, "run", n->cluster->dir);
     json_put_string(w, "probe", hosts_probe(n));
+    json_put_string(w, "given", n->cluster->given);
 }
 
 static int ready(struct node *n, struct message *m, struct err *err) {
@@ -128,6 +129,7 @@ static void look(struct cluster *c, struct texts *left) {
 
 static void free_all(struct cluster *c) {
     c->far_cut = far_cut_free(c->far_cut);
+    far_calls_forget_wanted(c);
     host_process_forget_all();
 }
 

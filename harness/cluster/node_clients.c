@@ -8,6 +8,7 @@
 #include "base/sys/process.h"
 #include "harness/carrier/armed_page.h"
 #include "harness/cluster/seen_process.h"
+#include "harness/cluster/sighting.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -22,7 +23,7 @@
 #endif
 
 /* Of who goes on saying something while he is read. */
-enum { MESSAGES_A_DRAIN = 2000, WAITS_MAX = 4 << 20, STATUS_WAIT_MS = 200, ABOVE_MAX = 8 };
+enum { MESSAGES_A_DRAIN = 2000, WAITS_MAX = 4 << 20, STATUS_WAIT_MS = 200 };
 
 struct node_client {
     struct list link;
@@ -51,34 +52,18 @@ struct node_clients {
     struct armed_page page;
     int64_t ids;
     bool paused, has_probe;
+    bool gives; /* what workers are given is told */
+    struct given_key key;
+    int given; /* so many have been told */
     dev_t probe_dev;
     ino_t probe_ino;
 };
 
 /* ---- what the harness is told ---- */
 
-/* A moment, and how much older what was noticed then may be. */
-struct noticed {
-    int64_t t_ns, late_ns;
-};
-
-static struct noticed notice(const struct node_clients *c) {
-    return (struct noticed){clock_monotonic_ns(), loop_late_ns(c->loop)};
-}
-
-static struct json_writer say_of(const struct noticed *n, struct buf *text, const char *op) {
-    struct json_writer w = {.out = text};
-    json_object(&w, NULL);
-    json_put_string(&w, "op", op);
-    json_put_i64(&w, "t", n->t_ns);
-    if (n->late_ns)
-        json_put_i64(&w, "late", n->late_ns);
-    return w;
-}
-
 static struct json_writer say(const struct node_clients *c, struct buf *text, const char *op) {
-    const struct noticed now = notice(c);
-    return say_of(&now, text, op);
+    const struct sighting now = sighting_now(c->loop);
+    return sighting_say(&now, text, op);
 }
 
 /* A harness that has gone is seen at the carrier's other descriptor. */
@@ -88,11 +73,6 @@ static void say_send(struct node_clients *c, struct buf *text, struct json_write
     buf_fini(text);
     if (carrier_waits(c->to) > WAITS_MAX)
         node_clients_pause(c, true);
-}
-
-static void put_process(struct json_writer *w, pid_t pid, uint64_t start) {
-    json_put_i64(w, "pid", pid);
-    json_put_i64(w, "start", (int64_t)start);
 }
 
 /* ---- workers ---- */
@@ -129,7 +109,7 @@ static bool read_one(struct node_client *k);
  * has ended before that. */
 static void worker_ended(struct node_worker *w) {
     struct node_clients *c = w->of;
-    const struct noticed then = notice(c);
+    const struct sighting then = sighting_now(c->loop);
     struct buf text = {0};
     int status = 0;
     bool known = status_of(w, &status);
@@ -138,8 +118,8 @@ static void worker_ended(struct node_worker *w) {
         for (int i = 0; i < MESSAGES_A_DRAIN && k->pid == w->process.pid && read_one(k); i++)
             ;
     }
-    struct json_writer out = say_of(&then, &text, "ended");
-    put_process(&out, w->process.pid, w->start);
+    struct json_writer out = sighting_say(&then, &text, "ended");
+    seen_process_put_name(&out, w->process.pid, w->start);
     json_put_known(&out, "status", known, status);
     say_send(c, &text, &out);
     worker_free(w);
@@ -224,40 +204,35 @@ static void on_client(void *arg, int fd, int what) {
     read_one(arg);
 }
 
-/* Whoever it speaks for is one of them. */
-static void put_above(struct json_writer *w, pid_t pid) {
-    struct process_look p;
-    uint64_t start = 0;
-    json_array(w, "above");
-    for (int i = 0; i < ABOVE_MAX && process_look(pid, &p) == 0 && p.parent > 1; i++) {
-        pid = p.parent;
-        if (pid == getpid())
-            break;
-        start = 0;
-        process_start_ticks(pid, &start);
-        json_object(w, NULL);
-        put_process(w, pid, start);
-        json_end_object(w);
-    }
-    json_end_array(w);
+/* Until it has its page it waits, so that what it was given stands still. */
+static void tell_given(struct node_client *k) {
+    struct node_clients *c = k->of;
+    struct buf text = {0};
+    if (!c->gives || c->given++ >= GIVEN_MAX)
+        return;
+    struct json_writer w = say(c, &text, "given");
+    seen_process_put_name_now(&w, k->pid);
+    json_object(&w, "given");
+    given_put(&w, &c->key, k->pid);
+    json_end_object(&w);
+    say_send(c, &text, &w);
 }
 
 static void begin_client(struct node_clients *c, int fd, pid_t pid) {
     struct node_client *k = mem_new(struct node_client);
-    uint64_t start = 0;
     *k = (struct node_client){.of = c, .id = ++c->ids, .fd = fd, .pid = pid};
     k->probe = strcmp(image_of(c, pid), "probe") == 0;
-    process_start_ticks(pid, &start);
-    if (k->probe)
+    if (k->probe) {
         watch(k);
+        tell_given(k);
+    }
     k->source = loop_fd(c->loop, fd, c->paused ? 0 : LOOP_READ, on_client, k);
     list_append(&c->clients, &k->link);
     struct buf text = {0};
     struct json_writer w = say(c, &text, "client");
     json_put_i64(&w, "id", k->id);
-    put_process(&w, pid, start);
+    seen_process_put_line(&w, pid);
     json_put_bool(&w, "probe", k->probe);
-    put_above(&w, pid);
     say_send(c, &text, &w);
     descriptors_send(fd, "P", 1, &c->page.fd, 1, MSG_DONTWAIT);
 }
@@ -337,7 +312,8 @@ void node_clients_drain(struct node_clients *c) {
 /* ---- its life ---- */
 
 struct node_clients *node_clients_new(struct loop *l, struct carrier *to, int listener,
-                                      const char *probe, struct err *err) {
+                                      const char *probe, const struct given_key *key,
+                                      struct err *err) {
     struct node_clients *c = mem_new(struct node_clients);
     struct stat st;
     *c = (struct node_clients){.loop = l, .to = to, .listener = listener, .page = ARMED_PAGE_NONE};
@@ -345,6 +321,9 @@ struct node_clients *node_clients_new(struct loop *l, struct carrier *to, int li
     list_init(&c->workers);
     if (armed_page_make(&c->page, err) != 0)
         return node_clients_free(c);
+    c->gives = key != NULL;
+    if (key)
+        c->key = *key;
     if (probe && stat(probe, &st) == 0) {
         c->has_probe = true;
         c->probe_dev = st.st_dev;

@@ -6,6 +6,8 @@
  *
  *   helper   client {id, pid, start, probe, above:[{pid, start}..]}    a process has connected; above:
  *                                              its parent, and whose child that is, up to the helper
+ *   helper   given {pid, start, given}         what a rankprobe was given (given.h), which is to become a
+ *                                              worker; before it is told of
  *   helper   record {id, text}                 it has said this; with `armed` in it, it waits
  *   helper   gone {id, image}                  its connection has ended; it runs "probe", "other" or,
  *                                              when it has ended, "unknown"
@@ -16,13 +18,16 @@
 
 #include "base/json.h"
 #include "harness/carrier/carrier.h"
+#include "harness/carrier/given.h"
 
 struct node_clients;
 
-/* Takes the listener. probe: the path of rankprobe on this host; NULL: none is believed. Returns NULL
- * with err when there is no memory to share. */
+/* Takes the listener. probe: the path of rankprobe on this host; NULL: none is believed. key: for marks
+ * of what workers are given; NULL: nobody wants to know. Returns NULL with err when there is no memory to
+ * share. */
 struct node_clients *node_clients_new(struct loop *l, struct carrier *to, int listener,
-                                      const char *probe, struct err *err);
+                                      const char *probe, const struct given_key *key,
+                                      struct err *err);
 struct node_clients *node_clients_free(struct node_clients *c); /* NULL is allowed; returns NULL */
 
 void node_clients_arm(struct node_clients *c, const struct json *order);

@@ -16,6 +16,7 @@
 #include "faults/mechanism/tree.h"
 #include "faults/need.h"
 #include "harness/carrier/file_answer.h"
+#include "harness/carrier/given.h"
 #include "harness/carrier/hello.h"
 #include "harness/carrier/host_record.h"
 #include "harness/carrier/host_facts.h"
@@ -23,10 +24,13 @@
 #include "harness/cluster/dead_man.h"
 #include "harness/cluster/kept_file.h"
 #include "harness/cluster/metadata.h"
+#include "harness/cluster/node_calls.h"
 #include "harness/cluster/node_clients.h"
+#include "harness/cluster/node_dump.h"
 #include "harness/cluster/node_faults.h"
 #include "harness/cluster/node_output.h"
 #include "harness/cluster/seen_process.h"
+#include "harness/cluster/sighting.h"
 #include "harness/host/host_cut.h"
 #include "harness/host/host_left.h"
 
@@ -65,6 +69,10 @@ struct helper {
     struct node_clients *clients; /* where the harness has not got the listener itself */
     struct host_record record;    /* of what is done on another host */
     struct host_cut *cut;         /* its half of partitions, there */
+    struct node_calls *calls;     /* of the program, there */
+    struct node_dump *dump;       /* NULL: nobody has asked for one */
+    bool gives;                   /* the harness wants to know what processes are given */
+    struct given_key key;         /* likewise */
     int64_t linger_ns;   /* what the program leaves has so long to end before it is counted */
     int64_t dead_man_ns; /* until setup says otherwise; 0: never */
     struct dead_man *heals, *ends; /* of the harness: what lasts here, and the node */
@@ -77,13 +85,9 @@ struct helper {
 /* ---- answers ---- */
 
 static struct json_writer *answer(struct helper *h, const char *op) {
+    const struct sighting now = sighting_now(h->loop);
     buf_clear(&h->out);
-    h->w = (struct json_writer){.out = &h->out};
-    json_object(&h->w, NULL);
-    json_put_string(&h->w, "op", op);
-    json_put_i64(&h->w, "t", clock_monotonic_ns());
-    if (loop_late_ns(h->loop))
-        json_put_i64(&h->w, "late", loop_late_ns(h->loop));
+    h->w = sighting_say(&now, &h->out, op);
     return &h->w;
 }
 
@@ -132,6 +136,7 @@ static void on_silence(void *arg, int64_t silent_ns) {
         h->habitat->heal();
     if (h->clients)
         node_clients_release_all(h->clients);
+    node_calls_release_all(h->calls);
     host_record_note(&h->record, "heal", "the harness was silent", NULL);
     answer_send(h, NULL, 0);
     if (!carrier_has_lane(h->carrier)) /* on another host it may never be heard of again */
@@ -183,8 +188,9 @@ static int keep_listener(struct helper *h, const struct json *setup, int *fds, s
                          struct err *err) {
     if (carrier_has_lane(h->carrier) || n == 0)
         return 0;
-    h->clients = node_clients_new(h->loop, h->carrier, file_keep(&fds[0]),
-                                  json_get_string(setup, "probe", NULL), err);
+    h->clients =
+        node_clients_new(h->loop, h->carrier, file_keep(&fds[0]),
+                         json_get_string(setup, "probe", NULL), h->gives ? &h->key : NULL, err);
     return h->clients ? 0 : err->code;
 }
 
@@ -234,6 +240,7 @@ static void on_setup(struct helper *h, struct message *m) {
     h->habitat = habitat_of(json_get_string(m->json, "isolation", ""));
     h->privileged = json_get_bool(m->json, "privileged", false);
     take_watch(m->json, &h->watch);
+    h->gives = given_key_take(&h->key, json_get_string(m->json, "given", ""));
     struct node_disks disks = {.paths = json_get(m->json, "disks"), .mounts = {-1, -1}};
     size_t fds = 0;
     for (; disks.paths && fds < 2; fds++)
@@ -404,6 +411,16 @@ static const char *const *environment_of(struct helper *h, struct message *m) {
     return v;
 }
 
+/* What it will get, from us. */
+static void tell_given(struct helper *h, const char *const *env, const char *cwd) {
+    if (!h->gives)
+        return;
+    json_object(answer(h, "given"), "given");
+    given_put_planned(&h->w, &h->key, getpid(), env, cwd);
+    json_end_object(&h->w);
+    answer_send(h, NULL, 0);
+}
+
 static int start_program(struct helper *h, struct message *m, struct err *err) {
     const char *cwd = json_get_string(m->json, "cwd", "/");
     FILE_CLOSE int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -422,6 +439,7 @@ static int start_program(struct helper *h, struct message *m, struct err *err) {
     take_path(s.envp);
     if (h->habitat->starting)
         h->habitat->starting(&s, h->privileged);
+    tell_given(h, s.envp, cwd);
     struct process_spawn inner = s;
     if (!h->privileged) {
         s.in_child = give_up_rights;
@@ -429,13 +447,6 @@ static int start_program(struct helper *h, struct message *m, struct err *err) {
     }
     return h->watch.kinds || h->watch.numbers_n ? spawn_watched(h, &s, err)
                                                 : process_spawn(&s, &h->program, err);
-}
-
-static void put_process(struct json_writer *w, pid_t pid) {
-    uint64_t start = 0;
-    process_start_ticks(pid, &start);
-    json_put_i64(w, "pid", pid);
-    json_put_i64(w, "start", (int64_t)start);
 }
 
 /* The process that has this number and began then: never the next owner of the number. */
@@ -490,10 +501,10 @@ static void on_run(struct helper *h, struct message *m) {
     } else if (note_run(h, m->json), start_program(h, m, &err) == 0) {
         h->settling = false;
         loop_timer_off(h->on_settle);
-        put_process(answer(h, "started"), h->program.pid);
+        seen_process_put_name_now(answer(h, "started"), h->program.pid);
         if (!carrier_has_lane(h->carrier)) {
             answer_send(h, NULL, 0);
-            host_cut_watch(h->cut, file_keep(&h->watched));
+            node_calls_watch(h->calls, file_keep(&h->watched));
         } else {
             answer_send(h, (int[]){h->program.pidfd, h->watched}, h->watched >= 0 ? 2 : 1);
         }
@@ -698,6 +709,7 @@ static void say_hello(struct helper *h) {
         try_out(h, &hello, HELLO_CAN_SILENT_SOCKETS, socket_cut_check);
         try_out(h, &hello, HELLO_CAN_OWNED_TABLES, owned_table_check);
         try_out(h, &hello, HELLO_CAN_TRACE, can_trace);
+        try_out(h, &hello, HELLO_CAN_WATCHED_CALLS, call_watch_check);
     }
     json_end_object(&h->w);
     hello_put(&h->w, &hello);
@@ -745,6 +757,32 @@ static void on_left(struct helper *h, struct message *m) {
 static void on_arm(struct helper *h, struct message *m) {
     if (h->clients)
         node_clients_arm(h->clients, m->json);
+    node_calls_arm(h->calls, m->json);
+}
+
+static void on_pass(struct helper *h, struct message *m) {
+    node_calls_pass(h->calls, m->json);
+}
+
+/* Before a call is: that whoever makes it has started. */
+static void tell_clients(void *arg) {
+    struct helper *h = arg;
+    if (h->clients)
+        node_clients_drain(h->clients);
+}
+
+/* One that is being written is not begun anew: its end answers for both. */
+static void on_dump(struct helper *h, struct message *m) {
+    struct err err;
+    if (h->dump && !node_dump_is_over(h->dump))
+        return;
+    node_dump_free(h->dump);
+    h->dump = node_dump_begin(h->loop, h->carrier, json_get_i64(m->json, "budget", 0), &err);
+    if (h->dump)
+        return;
+    json_put_bool(answer(h, "dumped"), "done", true);
+    json_put_string(&h->w, "error", err.msg);
+    answer_send(h, NULL, 0);
 }
 
 static void on_release(struct helper *h, struct message *m) {
@@ -782,6 +820,8 @@ static const struct order {
               {"count", on_count, AFTER_SETUP},
               {"arm", on_arm, AFTER_SETUP},
               {"release", on_release, AFTER_SETUP},
+              {"pass", on_pass, AFTER_SETUP},
+              {"dump", on_dump, AFTER_SETUP},
               {"notice", on_notice, AFTER_SETUP},
               {"sockets", on_sockets, AFTER_SETUP}};
 
@@ -860,7 +900,8 @@ int node_helper_run(const struct carrier_ends *ends, int64_t dead_man_ns, struct
     if (!h.loop)
         return err->code;
     h.carrier = carrier_new(h.loop, ends, &(struct carrier_listener){handle, on_end, &h, on_taken});
-    h.cut = host_cut_new(h.loop);
+    h.cut = host_cut_new();
+    h.calls = node_calls_new(h.loop, h.carrier, h.cut, tell_clients, &h);
     h.heals = dead_man_new(h.loop, ends->in, dead_man_ns, on_silence, &h);
     loop_signal(h.loop, SIGCHLD, on_child, &h);
     if (!carrier_has_lane(h.carrier)) { /* whoever stops it there wants it to end well */
@@ -875,6 +916,8 @@ int node_helper_run(const struct carrier_ends *ends, int64_t dead_man_ns, struct
     say_bye(&h);
     node_output_end(&h.output);
     node_clients_free(h.clients);
+    node_calls_free(h.calls);
+    node_dump_free(h.dump);
     host_cut_free(h.cut);
     host_record_close(&h.record);
     process_close(&h.program);

@@ -56,7 +56,16 @@
  *            seen_process.h
  *   harness  look {pid, start}        helper  look {seen}: the same, asked again
  *   harness  signal {token, pid, start, signo}    helper  signalled {token, error|null}
- *   run      with `watch` the helper itself watches the program's calls, for cuts to come
+ *   harness  arm {kinds, next_step, calls:[{number} | {kind, like}..]}: whose events wait (armed_page.h),
+ *            and which calls: of that number, or of a kind (enum call_kind) on files of such a name
+ *   run      with `watch` the helper itself watches the program's calls, for cuts and what is armed
+ *   helper   called {call, kind, number, pid, start, thread, above:[{pid, start}..], from, to, bytes}: it
+ *            waits; above: its parents. from, to: its files (call_file.h), of so many bytes, -1: unknown
+ *   harness  pass {call}              it may go on
+ *   setup    {given}: a key (given_key_put), if it wants to know what processes are given
+ *   helper   given {given}            before `started`: what the program will be
+ *   harness  dump {budget}            helper  dumped {pid, name, bytes} of each process of the node, then
+ *            dumped {done, error|null}, after so many ns at the latest: process_dump.h, in base64
  *
  * and a host does its half of a partition (host_cut.h):
  *   harness  part {token, name, way: "sockets"|"table", planes:[word..], ports:{store, store_peer,

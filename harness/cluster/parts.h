@@ -133,8 +133,11 @@ struct cluster {
     struct wire_link wire;
     struct disk_link disks;
     struct cut *cut;
-    struct far_cut *far_cut; /* NULL: no node is on another host */
-    uint32_t armed_kinds;    /* on other hosts */
+    struct far_cut *far_cut;    /* NULL: no node is on another host */
+    uint32_t armed_kinds;       /* on other hosts */
+    struct wanted_call *wanted; /* likewise: far_calls.h */
+    size_t wanted_n;
+    char given[GIVEN_KEY_TEXT]; /* likewise, as `setup` says it; "": nobody wants to know */
     uint64_t armed_step;
     struct wire_rules sorting; /* into planes, as the wire does it */
     struct list partitions;    /* that are in force */

@@ -1,8 +1,11 @@
 #include "harness/cluster/seen_process.h"
 
 #include "base/sys/proc.h"
+#include "base/sys/process.h"
 
 #include <unistd.h>
+
+enum { ABOVE_MAX = 8 };
 
 void seen_process_put(struct json_writer *w, pid_t pid) {
     struct proc_thread t;
@@ -32,4 +35,30 @@ void seen_node_put(struct json_writer *w) {
     json_put_i64(w, "pid", 0);
     json_put_bool(w, "still", proc_all_stand_still(getpid()));
     json_end_object(w);
+}
+
+void seen_process_put_name(struct json_writer *w, pid_t pid, uint64_t start) {
+    json_put_i64(w, "pid", pid);
+    json_put_i64(w, "start", (int64_t)start);
+}
+
+void seen_process_put_name_now(struct json_writer *w, pid_t pid) {
+    uint64_t start = 0;
+    process_start_ticks(pid, &start);
+    seen_process_put_name(w, pid, start);
+}
+
+void seen_process_put_line(struct json_writer *w, pid_t pid) {
+    struct process_look p;
+    seen_process_put_name_now(w, pid);
+    json_array(w, "above");
+    for (int i = 0; i < ABOVE_MAX && process_look(pid, &p) == 0 && p.parent > 1; i++) {
+        pid = p.parent;
+        if (pid == getpid())
+            break;
+        json_object(w, NULL);
+        seen_process_put_name_now(w, pid);
+        json_end_object(w);
+    }
+    json_end_array(w);
 }

@@ -63,12 +63,10 @@ struct passed_call {
 enum { CALLS_MAX = 64 };
 
 struct host_cut {
-    struct loop *loop;
     struct passed_call calls[CALLS_MAX]; /* the last ones */
     size_t calls_n;
     struct list parts, held;
-    struct loop_source *on_call;
-    int watch;
+    bool watches; /* whoever connects is met */
     unsigned made;
 };
 
@@ -261,7 +259,7 @@ static void remember(struct host_cut *k, const struct cut_connection *c, pid_t p
 }
 
 /* It waits until it goes on with a deaf socket: there is no answer that it could hear. */
-static void meet(struct host_cut *k, const struct watched_call *call) {
+void host_cut_meet(struct host_cut *k, const struct watched_call *call) {
     struct cut_connection c = {.begins = true};
     int fd = (int)call->args[0];
     if (read_destination(&call->to, c.address, &c.theirs) &&
@@ -281,25 +279,8 @@ static size_t meet_passed(struct host_cut *k) {
     return caught;
 }
 
-static void on_call(void *arg, int fd, int what) {
-    struct host_cut *k = arg;
-    struct watched_call call;
-    int r = call_watch_next(fd, &call);
-    if (r < 0) {
-        host_cut_watch(k, -1);
-    } else if (r > 0) {
-        if (call.kind == CALL_CONNECT)
-            meet(k, &call);
-        call_watch_pass(fd, call.id);
-    }
-}
-
-void host_cut_watch(struct host_cut *k, int watch) {
-    k->on_call = loop_source_free(k->on_call);
-    file_close(&k->watch);
-    k->watch = watch;
-    if (watch >= 0)
-        k->on_call = loop_fd(k->loop, watch, LOOP_READ, on_call, k);
+void host_cut_watches(struct host_cut *k, bool watches) {
+    k->watches = watches;
 }
 
 /* ---- counters ---- */
@@ -454,7 +435,7 @@ int host_cut_part(struct host_cut *k, const struct json *order, struct json_writ
     if (old)
         end(k, old);
     size_t caught = p->order.by_table ? 0 : sweep(k, &missed, false) + meet_passed(k);
-    if (!p->order.by_table && k->watch < 0)
+    if (!p->order.by_table && !k->watches)
         texts_add(&missed, "connections that the job opens from now on, as its calls are not "
                            "watched (`watch` of setup)");
     json_put_string(w, "way", p->order.by_table ? "table" : "sockets");
@@ -487,9 +468,8 @@ void host_cut_mend_all(struct host_cut *k, bool silenced_too, struct texts *ret_
 
 /* ---- its life ---- */
 
-struct host_cut *host_cut_new(struct loop *l) {
+struct host_cut *host_cut_new(void) {
     struct host_cut *k = mem_new(struct host_cut);
-    *k = (struct host_cut){.loop = l, .watch = -1};
     list_init(&k->parts);
     list_init(&k->held);
     return k;
@@ -500,7 +480,6 @@ struct host_cut *host_cut_free(struct host_cut *k) {
     if (!k)
         return NULL;
     host_cut_mend_all(k, true, &names);
-    host_cut_watch(k, -1);
     free(k);
     return NULL;
 }

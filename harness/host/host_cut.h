@@ -14,12 +14,12 @@
 #pragma once
 
 #include "base/json.h"
-#include "base/sys/loop.h"
 #include "base/texts.h"
+#include "faults/mechanism/call_watch.h"
 
 struct host_cut;
 
-struct host_cut *host_cut_new(struct loop *l);
+struct host_cut *host_cut_new(void);
 struct host_cut *host_cut_free(struct host_cut *k); /* mends all. NULL is allowed; returns NULL */
 
 /* Brings in force what a `part` says, in place of what one of this name said before. Returns 0, and
@@ -35,8 +35,10 @@ void host_cut_mend_all(struct host_cut *k, bool silenced_too, struct texts *ret_
 /* Adds `cuts`: [{name, way, late, peers: [{name, dropped, unsaid, passed, connections}]}]: packets
  * that were dropped by now, how many of them on their way to the peer, and packets that came through all the same; late: connections that were caught now. */
 void host_cut_count(struct host_cut *k, struct json_writer *w);
-/* A call_watch of the program's connects, which it takes: until it ends, or -1 takes its place. */
-void host_cut_watch(struct host_cut *k, int watch);
+/* Whether somebody watches the program's connects (call_watch.h), and has each of them met before it
+ * goes on. */
+void host_cut_watches(struct host_cut *k, bool watches);
+void host_cut_meet(struct host_cut *k, const struct watched_call *call);
 
 /* For who outlives a helper: every socket of what descends from the caller hears again. */
 void host_cut_mend_descendants(void);

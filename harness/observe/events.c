@@ -12,7 +12,7 @@
 #include "base/sys/sent.h"
 #include "harness/carrier/armed_page.h"
 #include "harness/carrier/host_process.h"
-#include "harness/observe/given.h"
+#include "harness/carrier/given.h"
 #include "harness/observe/pidfds.h"
 #include "harness/observe/spawned.h"
 #include "scenarios/jobs/rankquake.h"
@@ -30,9 +30,6 @@ enum { DESCENT_MAX = 8 }; /* generations between a worker and the process that s
  * over: its sends fail then, which costs it nothing, and it counts what was lost. */
 enum { MESSAGES_A_WINDOW = 2000 };
 static const int64_t WINDOW_NS = 250000000;
-
-/* What so many workers were given is read; of more it would make the harness late. */
-enum { GIVEN_MAX = 1024 };
 
 struct event_client {
     struct list link;
@@ -488,6 +485,21 @@ void observer_record_planned(struct observer *o, const char *node, pid_t parent,
     struct json_writer *w = recorder_begin(o->rec, clock_monotonic_ns(), SOURCE_HARNESS, "given");
     json_put_string(w, "node", node);
     given_put_planned(w, &o->key, parent, env, cwd);
+    recorder_end(o->rec, NULL);
+}
+
+const struct given_key *observer_given_key(const struct observer *o) {
+    return &o->key;
+}
+
+void observer_record_given(struct observer *o, const char *node, pid_t pid,
+                           const struct json *given, const struct clock_stamp *at) {
+    struct json_writer *w =
+        recorder_begin_at(o->rec, at, pid ? SOURCE_KERNEL : SOURCE_HARNESS, "given");
+    json_put_string(w, "node", node);
+    if (pid)
+        json_put_i64(w, "pid", pid);
+    json_each(it, given) if (!is_own(it->key)) json_put_tree(w, it->key, it);
     recorder_end(o->rec, NULL);
 }
 

@@ -7,6 +7,8 @@
 #include "base/sys/namespace.h"
 #include "base/sys/process.h"
 #include "base/sys/signals.h"
+#include "harness/carrier/host_process.h"
+#include "harness/carrier/process_dump.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -36,32 +38,41 @@ static bool same_space(pid_t pid, const char *space) {
 }
 
 /* Of a process, as a part of a file's name. */
-static void name_of(pid_t pid, char *ret, size_t size) {
-    process_name(pid, ret, size);
-    for (char *c = ret; *c; c++)
-        if (*c == '/' || *c == ' ' || *c == '\n')
+static void name_file(char *name) {
+    for (char *c = name; *c; c++)
+        if (*c == '/' || (unsigned char)*c <= ' ')
             *c = '-';
+}
+
+/* text: what is known of it. */
+static void write_known(const struct folder *dir, pid_t pid, const char *name,
+                        const struct buf *text, const struct rounds *rs) {
+    const struct worker *w = rounds_worker(rs, pid);
+    int there = (int)(host_process_is(pid) ? host_process_pid(pid) : pid);
+    char comm[64], file[128];
+    BUF_FINI struct buf whole = {0};
+    str_copy(comm, sizeof(comm), name);
+    name_file(comm);
+    if (w && !w->exit_ns) {
+        buf_printf(&whole, "rank %d of round %d, last step seen %lld\n", w->rank, w->round,
+                   (long long)w->last_step);
+        snprintf(file, sizeof(file), "rank-%d.txt", w->rank);
+    } else {
+        snprintf(file, sizeof(file), "%d-%s.txt", there, comm);
+    }
+    buf_printf(&whole, "process %d, %s\n", there, comm);
+    buf_put(&whole, buf_str(text), text->len);
+    write_text(dir, file, &whole);
 }
 
 static void write_process(const struct folder *dir, pid_t pid, const struct hang_dump_node *node,
                           const struct rounds *rs) {
-    const struct worker *w = rounds_worker(rs, pid);
-    char comm[64], file[128];
+    char name[64] = "node";
     BUF_FINI struct buf text = {0};
-    if (pid == node->first)
-        str_copy(comm, sizeof(comm), "node");
-    else
-        name_of(pid, comm, sizeof(comm));
-    if (w && !w->exit_ns) {
-        buf_printf(&text, "rank %d of round %d, last step seen %lld\n", w->rank, w->round,
-                   (long long)w->last_step);
-        snprintf(file, sizeof(file), "rank-%d.txt", w->rank);
-    } else {
-        snprintf(file, sizeof(file), "%d-%s.txt", (int)pid, comm);
-    }
-    buf_printf(&text, "process %d, %s\n", (int)pid, comm);
-    hang_dump_process(pid, &text);
-    write_text(dir, file, &text);
+    if (pid != node->first)
+        process_name(pid, name, sizeof(name));
+    process_dump(pid, &text);
+    write_known(dir, pid, name, &text, rs);
 }
 
 /* Nodes that are processes of this host: all that descends from the first. */
@@ -123,13 +134,13 @@ static void write_last_lines(const struct folder *run, const struct folder *dir,
 
 static void write_store(const struct folder *dir, const struct hang_dump_node *node) {
     BUF_FINI struct buf text = {0};
-    struct process first;
-    if (process_open(node->first, &first, NULL) != 0)
+    struct process first = PROCESS_NONE;
+    if (!node->far && process_open(node->first, &first, NULL) != 0)
         return;
     if (node->token)
         putenv((char *)(uintptr_t)node->token);
-    bool here = namespace_is_shared(node->first,
-                                    "pid"); /* then the question is not cut off with the node */
+    /* Then the question is not cut off with the node. */
+    bool here = node->far || namespace_is_shared(node->first, "pid");
     buf_printf(&text, "the store at %s:%d, as %s sees it\n", node->store, node->store_port,
                here ? "this host" : node->name);
     if (!here && setns(first.pidfd, CLONE_NEWNET) != 0)
@@ -140,18 +151,34 @@ static void write_store(const struct folder *dir, const struct hang_dump_node *n
     write_text(dir, "store.txt", &text);
 }
 
+static int enter(const struct folder *run, const char *node, struct folder *ret) {
+    char name[300];
+    snprintf(name, sizeof(name), "hang/%s", node);
+    int r = folder_make(run, "hang", 0777, NULL);
+    r = r ? r : folder_make(run, name, 0777, NULL);
+    return r ? r : folder_enter(ret, run, name, NULL);
+}
+
 static void look_at_node(const struct folder *run, const struct hang_dump_node *node,
                          const struct rounds *rs) {
-    char name[300];
     struct folder own;
-    snprintf(name, sizeof(name), "hang/%s", node->name);
-    if (folder_make(run, name, 0777, NULL) != 0 || folder_enter(&own, run, name, NULL) != 0)
+    if (enter(run, node->name, &own) != 0)
         _exit(1);
     write_last_lines(run, &own, node->log);
-    write_processes(&own, node, rs);
+    if (!node->far)
+        write_processes(&own, node, rs);
     if (node->store)
         write_store(&own, node);
     _exit(0);
+}
+
+void hang_dump_put(const struct folder *run, const char *node, pid_t pid, const char *name,
+                   const struct buf *text, const struct rounds *rs) {
+    struct folder own;
+    if (enter(run, node, &own) != 0)
+        return;
+    write_known(&own, pid, name, text, rs);
+    folder_close(&own);
 }
 
 static pid_t begin(const struct folder *run, const struct hang_dump_node *node,

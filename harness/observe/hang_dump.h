@@ -18,8 +18,9 @@
 
 struct hang_dump_node {
     const char *name;
-    pid_t first;       /* of the node's processes, in the caller's eyes */
-    const char *log;   /* of its program, in the run directory */
+    pid_t first;     /* of the node's processes, in the caller's eyes */
+    bool far;        /* it is on another host, whose helper tells of its processes: hang_dump_put */
+    const char *log; /* of its program, in the run directory */
     const char *store; /* "198.18.0.2", NULL: none that can be asked from outside */
     uint16_t store_port;
     const char *token; /* NAME=value, of that store; NULL: it wants none */
@@ -30,8 +31,10 @@ struct hang_dump_node {
 int hang_dump_make(const struct folder *run, const struct hang_dump_node *nodes, size_t n,
                    const struct rounds *rs, int64_t budget_ns, struct err *err);
 
-/* hang_dump_process.c: all that /proc says of one process, as text. */
-void hang_dump_process(pid_t pid, struct buf *out);
+/* Writes down one process of that node, of which somebody else has the text: a helper on another host.
+ * pid: its number here (host_process.h). */
+void hang_dump_put(const struct folder *run, const char *node, pid_t pid, const char *name,
+                   const struct buf *text, const struct rounds *rs);
 /* hang_dump_store.c: asks the store from the network namespace of the calling process, which gives
  * it two seconds to answer. */
 void hang_dump_store(const char *addr, uint16_t port, struct buf *out);

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 struct event_client;
+struct given_key;
 
 /* from: the connection a job's, probe's or launcher's record came by, else NULL; valid only during
  * the call. The sender of an armed event waits (client_is_held); it goes on when the listener
@@ -73,6 +74,12 @@ void observer_on_arm(struct observer *o, void (*fn)(void *arg, uint32_t kinds, u
  * it. */
 void observer_record_planned(struct observer *o, const char *node, pid_t parent,
                              const char *const *env, const char *cwd);
+
+/* The same, and of its workers, as the helper of another host has read it there; pid 0: of the program.
+ * The key makes all marks of a run alike. */
+const struct given_key *observer_given_key(const struct observer *o);
+void observer_record_given(struct observer *o, const char *node, pid_t pid,
+                           const struct json *given, const struct clock_stamp *at);
 
 /* The bit of a kind of event, "step"; kinds that have none of their own share that of "other". */
 uint32_t observer_kind(const char *name);

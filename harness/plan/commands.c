@@ -227,7 +227,8 @@ void plan_put_outside(struct plan *p, struct texts *said, struct buf *out) {
     plan_find_commands(p);
     for (size_t i = 0; i < p->commands_n; i++) {
         const struct plan_command *c = &p->commands[i];
-        const char *line = arena_printf(&p->arena, "on this host, %s: %s (%s)\n", c->when, c->words, c->key);
+        const char *line =
+            arena_printf(&p->arena, "on this host, %s: %s (%s)\n", c->when, c->words, c->key);
         if (!is_news(p, c) || texts_has(said, line))
             continue;
         texts_add(said, "%s", line);

@@ -37,6 +37,14 @@ static const char *only_here(const struct plan *p, const struct planned_entry *a
     return NULL;
 }
 
+/* Which host lacks one of these abilities; NULL: all have them. */
+static const struct examined_host *unable(const struct plan *p, unsigned can) {
+    for (size_t i = 0; i < p->hosts_n; i++)
+        if (can & ~p->hosts[i].hello.can)
+            return &p->hosts[i];
+    return NULL;
+}
+
 /* Which host lacks what is needed; NULL: all have it. */
 static const struct examined_host *lacking(const struct plan *p, unsigned needs) {
     unsigned can = 0;
@@ -45,10 +53,7 @@ static const struct examined_host *lacking(const struct plan *p, unsigned needs)
             needs &= ~abilities[i].need;
             can |= 1u << abilities[i].ability;
         }
-    for (size_t i = 0; i < p->hosts_n; i++)
-        if (needs || can & ~p->hosts[i].hello.can)
-            return &p->hosts[i];
-    return NULL;
+    return needs ? &p->hosts[0] : unable(p, can);
 }
 
 /* ---- the power of hosts ---- */
@@ -129,13 +134,16 @@ static int check_trigger(const struct plan *p, const struct timeline_entry *a,
                          const struct trigger *t, struct err *err) {
     char text[ENTRY_TEXT_MAX];
     bool call = trigger_is_call(t);
-    if (!call && !t->store)
+    const struct examined_host *without = call ? unable(p, 1u << HELLO_CAN_WATCHED_CALLS) : NULL;
+    if (without)
+        return err_say(err, -ENOTSUP, "%s needs %s, which %s has not",
+                       entry_text(a, "when.file or when.syscall", t->place, text),
+                       fault_needs_text(FAULT_NEEDS_CALLS), without->name);
+    if (!t->store)
         return 0;
-    return err_say(err, -ENOTSUP, "%s: %s on %s, which is another host",
-                   entry_text(a, call ? "when.file or when.syscall" : "when.store", t->place, text),
-                   call ? "system calls cannot wait for us"
-                        : "what the store is asked for cannot be read",
-                   p->hosts[0].name);
+    return err_say(err, -ENOTSUP,
+                   "%s: what the store is asked for cannot be read on %s, which is another host",
+                   entry_text(a, "when.store", t->place, text), p->hosts[0].name);
 }
 
 static int check_entries(const struct plan *p, struct err *err) {

@@ -157,6 +157,7 @@ struct worker_call { /* a call by a worker's process */
 /* False: it is about no file, nobody waits for it by its name, or it is of no worker. */
 bool worker_call_read(struct timeline *t, struct node *n, const struct watched_call *c,
                       struct worker_call *ret);
+void timeline_want_calls(struct timeline *t); /* anew: what other hosts have to tell, and to hold */
 /* Whether it is what this trigger waits for. */
 bool entry_hears_call(const struct run_entry *a, const struct worker_call *f);
 void entry_record_call(const struct run_entry *a, const struct worker_call *f);

@@ -3,6 +3,7 @@
 #include "harness/run/engine.h"
 
 #include "base/str.h"
+#include "harness/carrier/host_process.h"
 #include "harness/observe/worker_files.h"
 
 /* More would cost the harness descriptors that it needs. */
@@ -41,7 +42,7 @@ static void look(struct engine *e, struct kept_worker *k, const char *when) {
 
 static void hold(struct engine *e, const struct record *r) {
     struct kept *k = own(e, kept);
-    if (k->n == KEPT_MAX)
+    if (k->n == KEPT_MAX || host_process_is((pid_t)r->pid)) /* its files are on another host */
         return;
     struct kept_worker *w = &k->v[k->n];
     *w = (struct kept_worker){.node = arena_strdup(&e->arena, r->node), .pid = r->pid};

@@ -44,12 +44,11 @@ static void measure_anew(struct engine *e) {
 /* Who waits wants to know that it is the job that stands still, and how long that may last. */
 static const int64_t quiet_ns = INT64_C(60000000000);
 
-static void on_limit(void *arg, int64_t now) {
+static void pass(void *arg, bool looked) {
     const struct limits_limit *l = arg;
     struct engine *e = l->engine;
     if (e->phase != ENGINE_RUNNING)
         return;
-    bool looked = hang_look(e);
     measure_anew(e); /* it has kept itself from the loop on purpose, when the job was over anyway */
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "limit");
     json_put_string(w, "name", l->name);
@@ -58,6 +57,12 @@ static void on_limit(void *arg, int64_t now) {
         json_put_string(w, "hang", "hang");
     engine_recorded(e);
     engine_end(e, "limit");
+}
+
+static void on_limit(void *arg, int64_t now) {
+    struct limits_limit *l = arg;
+    if (l->engine->phase == ENGINE_RUNNING)
+        hang_look(l->engine, pass, l);
 }
 
 static void limit_make(struct limits_limit *l, struct engine *e, const char *name, int64_t ns) {

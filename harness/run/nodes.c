@@ -2,10 +2,12 @@
 
 #include "harness/run/hand.h"
 
+#include "base/sys/clock.h"
 #include "base/sys/file.h"
 #include "harness/launch/launcher.h"
 #include "harness/run/counting.h"
 #include "harness/run/device_snapshots.h"
+#include "harness/run/hang.h"
 #include "harness/run/outputs.h"
 #include "harness/run/programs.h"
 #include "harness/run/stores.h"
@@ -88,7 +90,7 @@ static int run_program(struct engine *e, struct node *n, struct err *err) {
                           arena_printf(&e->arena, "%s/%s", e->spec->folder->path, logs),
                           programs_env(&e->arena, own ? job : &none, bin, &places, more));
     prog.env = clock_env(&e->arena, n, bin, prog.env);
-    if (!p->is_store)
+    if (!p->is_store && !p->host) /* another host has more to say of it */
         record_planned(e, n, &prog);
     return node_run(n, &prog, err);
 }
@@ -215,6 +217,23 @@ static void on_far_gone(void *arg, void *client, bool became_other) {
 
 static void on_far_seen(void *arg) {
     timeline_seen_far(arg);
+}
+
+static void on_given(void *arg, struct node *n, pid_t pid, const struct json *given) {
+    struct engine *e = arg;
+    struct clock_stamp at = {.t_ns = clock_monotonic_ns()};
+    node_moment(n, &at);
+    if (!node_plan(n)->is_store)
+        observer_record_given(e->observer, node_plan(n)->name, pid, given, &at);
+}
+
+static void on_dumped(void *arg, struct node *n, pid_t pid, const char *name,
+                      const struct buf *text) {
+    hang_take(arg, n, pid, name, text);
+}
+
+static void on_dump_over(void *arg, struct node *n, const char *error) {
+    hang_over(arg);
 }
 
 static void on_arm(void *arg, uint32_t kinds, uint64_t next_step) {
@@ -358,6 +377,9 @@ static const struct cluster_callbacks callbacks = {
     .far_said = on_far_said,
     .far_gone = on_far_gone,
     .far_seen = on_far_seen,
+    .given = on_given,
+    .dumped = on_dumped,
+    .dump_over = on_dump_over,
     .clock = on_clock,
     .leftovers = on_leftovers,
     .sockets = on_sockets,
@@ -385,6 +407,7 @@ static int open_nodes(struct engine *e, struct err *err) {
     if (!e->observer)
         return err->code;
     observer_on_arm(e->observer, on_arm, e);
+    cluster_ask_given(e->cluster, observer_given_key(e->observer));
     const struct expect *x = &e->plan->scenario->expect;
     observer_ask(e->observer, x->weights != WEIGHTS_ANY, x->epochs != EPOCHS_ANY);
     if (e->plan->disks)

@@ -33,6 +33,7 @@ void timeline_arm(struct engine *e) {
         if (w->phase && !a->phase_met)
             kinds |= observer_kind(phase_kind(w->phase));
     }
+    timeline_want_calls(own(e, timeline));
     observer_arm(e->observer, kinds, next == UINT64_MAX ? 0 : next);
     timeline_watch_store(own(e, timeline));
 }

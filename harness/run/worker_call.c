@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/process.h"
+#include "harness/carrier/host_process.h"
 #include "harness/run/programs.h"
 
 #include <fnmatch.h>
@@ -11,6 +12,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+static const enum call_kind file_kinds[] = {[FILE_OP_OPEN] = CALL_OPEN,
+                                            [FILE_OP_WRITE] = CALL_WRITE,
+                                            [FILE_OP_RENAME] = CALL_RENAME,
+                                            [FILE_OP_CLOSE] = CALL_CLOSE};
 
 /* ---- whose it is ---- */
 
@@ -22,22 +28,44 @@ static const struct worker *worker_above(struct engine *e, pid_t pid) {
         const struct worker *w = rounds_worker(e->rec.rounds, pid);
         if (w)
             return w;
-        if (process_look(pid, &look) != 0)
+        if (!host_process_is(pid) && process_look(pid, &look) != 0)
             return NULL;
-        pid = look.parent;
+        pid = host_process_is(pid) ? host_process_parent(pid) : look.parent;
     }
     return NULL;
 }
 
+static bool waits_for_call(const struct run_entry *a) {
+    return trigger_is_call(&a->entry->when) &&
+           ((a->state == ENTRY_LOOKING && !a->call_met) || entry_will_look_again(a));
+}
+
 static bool is_waited_for(const struct timeline *t, const struct watched_call *c) {
     for (size_t i = 0; i < t->n; i++) {
-        const struct run_entry *a = &t->entries[i];
-        const struct trigger *w = &a->entry->when;
-        bool looks = (a->state == ENTRY_LOOKING && !a->call_met) || entry_will_look_again(a);
-        if (looks && w->syscall && w->syscall_number == c->nr)
+        const struct trigger *w = &t->entries[i].entry->when;
+        if (w->syscall && w->syscall_number == c->nr && waits_for_call(&t->entries[i]))
             return true;
     }
     return false;
+}
+
+/* The name alone of a pattern for paths: of what lies deeper, any. */
+static const char *name_like(const char *glob) {
+    const char *name = str_base(glob);
+    return str_eq(name, "**") ? "*" : name;
+}
+
+void timeline_want_calls(struct timeline *t) {
+    ARENA_FINI struct arena a = {0};
+    struct wanted_call *v = arena_array(&a, struct wanted_call, t->n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        const struct trigger *w = &t->entries[i].entry->when;
+        if (waits_for_call(&t->entries[i]))
+            v[n++] = w->file ? (struct wanted_call){-1, file_kinds[w->op], name_like(w->file)}
+                             : (struct wanted_call){w->syscall_number, 0, NULL};
+    }
+    cluster_want_calls(t->engine->cluster, v, n);
 }
 
 bool worker_call_read(struct timeline *t, struct node *n, const struct watched_call *c,
@@ -45,7 +73,7 @@ bool worker_call_read(struct timeline *t, struct node *n, const struct watched_c
     struct engine *e = t->engine;
     ret->call = c;
     ret->node = n;
-    call_file_paths(c, ret->from, ret->to);
+    node_call_paths(n, c, ret->from, ret->to);
     if (!*ret->from && !*ret->to && !is_waited_for(t, c))
         return false;
     observer_drain(e->observer); /* what was told before counts before: that it has started */
@@ -92,13 +120,9 @@ static bool is_meant(struct engine *e, struct node *n, const char *path, const c
 }
 
 static bool is_of_the_file(const struct run_entry *a, const struct worker_call *f) {
-    static const enum call_kind kinds[] = {[FILE_OP_OPEN] = CALL_OPEN,
-                                           [FILE_OP_WRITE] = CALL_WRITE,
-                                           [FILE_OP_RENAME] = CALL_RENAME,
-                                           [FILE_OP_CLOSE] = CALL_CLOSE};
     struct engine *e = a->owner->engine;
     const struct trigger *t = &a->entry->when;
-    return f->call->kind == kinds[t->op] &&
+    return f->call->kind == file_kinds[t->op] &&
            (is_meant(e, f->node, f->from, t->file) || is_meant(e, f->node, f->to, t->file));
 }
 
@@ -108,27 +132,27 @@ bool entry_hears_call(const struct run_entry *a, const struct worker_call *f) {
            (t->file ? is_of_the_file(a, f) : t->syscall && t->syscall_number == f->call->nr);
 }
 
-/* How much of it there is, as its process sees it: what makes a torn file one. */
-static int64_t bytes_of(const struct worker_call *f) {
-    char path[CALL_FILE_MAX + 64];
-    struct stat st;
-    snprintf(path, sizeof(path), "/proc/%d/root%s", (int)f->call->thread, f->from);
-    return stat(path, &st) == 0 ? (int64_t)st.st_size : -1;
-}
-
 static void record_file(const struct run_entry *a, const struct worker_call *f,
                         struct json_writer *w) {
     json_put_string(w, "op", file_op_names[a->entry->when.op]);
     json_put_string(w, "path", f->from);
     if (*f->to)
         json_put_string(w, "to", f->to);
-    json_put_i64(w, "bytes", bytes_of(f));
+    json_put_i64(w, "bytes",
+                 node_call_bytes(f->node, f->call, f->from)); /* what makes a torn file one */
+}
+
+/* Another host has stamped it. */
+static struct json_writer *begin_record(struct engine *e, const struct node *n, const char *kind) {
+    struct clock_stamp at;
+    return node_moment(n, &at) ? recorder_begin_at(&e->rec, &at, SOURCE_KERNEL, kind)
+                               : engine_record(e, SOURCE_KERNEL, kind);
 }
 
 void entry_record_call(const struct run_entry *a, const struct worker_call *f) {
     const struct trigger *t = &a->entry->when;
     struct json_writer *w =
-        engine_record(a->owner->engine, SOURCE_KERNEL, t->file ? "file-call" : "system-call");
+        begin_record(a->owner->engine, f->node, t->file ? "file-call" : "system-call");
     json_put_string(w, "node", node_plan(f->node)->name);
     json_put_i64(w, "pid", f->by->pid);
     json_put_string(w, "id", a->entry->id);

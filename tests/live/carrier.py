@@ -37,7 +37,7 @@ def refusals():
 
 def a_program():
     h = Helper()
-    check(h.hello.get("version") == 1 and len(h.hello.get("boot_id", "")) == 36 and h.hello.get("host"), f"{h.hello}")
+    check(h.hello.get("version") == 2 and len(h.hello.get("boot_id", "")) == 36 and h.hello.get("host"), f"{h.hello}")
     check({"adoption", "pidfds"} <= set(h.hello.get("can", [])), f"{h.hello}")
     check("descriptors" not in h.hello.get("can", []), "it takes descriptors, on another host")
     h.setup()
@@ -154,6 +154,79 @@ def events():
     check("step" in h.heard[-1].get("text", "step"), f"{h.heard[-1]}")
 
 
+CALLS = "cd /tmp; d=$(mktemp -d); cd $d; echo 12345 >a; mv a b; mv b save.bin; sync save.bin; mv save.bin c; rm c; cd /; rmdir $d"
+
+
+def calls():
+    """System calls that wait: those that the harness wants and no others, until it lets them go on, or is silent."""
+    rename, fsync = 8, 74 if os.uname().machine == "x86_64" else 82
+    wants = [{"number": -1, "kind": rename, "like": "save.*"}, {"number": fsync}]
+    h = Helper()
+    h.setup(watch=rename, calls=[fsync])
+    h.wait("ready")
+    h.say(op="arm", kinds=0, next_step=0, calls=wants)
+    started = h.start("sh", "-c", CALLS)
+    seen = []
+    for _ in range(3):
+        seen.append(h.wait("called"))
+        h.say(op="pass", call=seen[-1].get("call", 0) + 1)  # another one
+        h.say(op="clock", t1=1)
+        h.wait("clock")
+        check(h.read(0.3) is None, f"it went on by itself: {h.heard[-1]}")
+        h.say(op="pass", call=seen[-1].get("call", 0))
+    names = [tuple(os.path.basename(m.get(k, "")) for k in ("from", "to")) for m in seen]
+    check(names == [("b", "save.bin"), ("", ""), ("save.bin", "c")], f"{names}")
+    check([m.get("bytes") for m in seen] == [6, -1, 6] and seen[1].get("number") == fsync, f"{seen}")
+    check(all(started["pid"] in [p["pid"] for p in m["above"]] for m in seen), f"{started}: {seen}")
+    check(h.wait("exited").get("status") == 0, f"{h.heard[-1]}")
+    h.say(op="arm", kinds=0, next_step=0)  # nothing any more
+    h.start("sh", "-c", CALLS)
+    check(h.wait("exited").get("status") == 0 and h.heard[-1]["t"] > 0, f"{h.heard[-1]}")
+    check([m["op"] for m in h.heard].count("called") == 3, "what nobody waits for was told")
+    h.end()
+
+    h = Helper(["--dead-man", "1s"])  # silence lets go on who waits
+    h.setup(watch=rename)
+    h.wait("ready")
+    h.say(op="arm", kinds=0, next_step=0, calls=wants)
+    h.start("sh", "-c", CALLS)
+    h.wait("called")
+    h.wait("healed")
+    h.wait("bye")
+
+
+def given_and_dumps():
+    """What a worker was given, by marks that a key makes alike; what all processes are doing."""
+    marks = []
+    for key in ("0" * 32, "0" * 32, "1" * 32, "nonsense"):
+        h = Helper()
+        h.setup(probe=library + "/rankprobe", given=key)
+        h.wait("ready")
+        started = h.start(library + "/rankprobe", "sh", "-c", "exec sleep 1000")
+        h.wait("gone")
+        found = [m for m in h.heard if m["op"] == "given"]
+        check(len(found) == (0 if key == "nonsense" else 2), f"{key}: {found}")
+        if found:
+            planned, own = found[0], found[1]
+            check(h.heard.index(planned) < h.heard.index(started), "what a program is given was told after its start")
+            check("pid" not in planned and own.get("pid") == started["pid"] and own.get("start") == started["start"], f"{own}")
+            a, b = planned["given"], own["given"]
+            check(a["env"]["GREETING"] == b["env"]["GREETING"] and a["cwd"] == b["cwd"] == "/", f"{a} {b}")
+            check(a["limits"] == b["limits"] and a["umask"] == b["umask"] and [f[0] for f in b["fds"]] == [0, 1, 2], f"{a} {b}")
+            marks.append(b["env"]["GREETING"])
+        h.say(op="dump", budget=60000000000)
+        h.say(op="dump", budget=60000000000)  # one at a time
+        over = h.wait("dumped")
+        while over and not over.get("done"):
+            over = h.wait("dumped")
+        texts = {m["pid"]: (m["name"], base64.b64decode(m["bytes"])) for m in h.heard if m["op"] == "dumped" and not m.get("done")}
+        check(over.get("error") is None and set(texts) == {h.hello["pid"], started["pid"]}, f"{over} {texts}")
+        check(texts[h.hello["pid"]][0] == "node" and texts[started["pid"]][0] == "sleep", f"{texts}")
+        check(b"nanosleep" in texts[started["pid"]][1] and b"  0    /dev/null" in texts[started["pid"]][1], f"{texts}")
+        h.end()
+    check(len(marks) == 3 and marks[0] == marks[1] != marks[2], f"{marks}")
+
+
 ESCAPES = "setsid sh -c 'sleep 2001 & sleep 2002' & (sleep 2003 &) ; exec sleep 2004"
 
 
@@ -243,7 +316,7 @@ def one_run_a_host():
     other.end()
 
 
-parts = (refusals, a_program, files, events, ends, one_run_a_host)
+parts = (refusals, a_program, files, events, calls, given_and_dumps, ends, one_run_a_host)
 if "ENDS" in os.environ:  # tests/soak/carrier_ends.sh
     parts = (ends,) * int(os.environ["ENDS"])
 for part in parts:

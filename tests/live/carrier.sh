@@ -21,7 +21,7 @@ refused() { # refused PATTERN ARGUMENT...
 refused 'no such option' --fly
 refused 'how long' --dead-man
 refused 'dead-man' --dead-man soon
-"$node" --version </dev/null | grep -q 'protocol 1$' || fail "no version"
+"$node" --version </dev/null | grep -q 'protocol 2$' || fail "no version"
 [ "${BUILD:-release}" != release ] || ! ldd "$node" 2>/dev/null | grep -q '=>' || fail "it needs libraries of the host"
 
 bed=$TMPDIR/bed

@@ -20,7 +20,7 @@ class Helper:
         if hello:
             self.hello = self.wait("hello")
             self.up_s = time.monotonic() - self.began
-            self.say(op="hello", version=1)
+            self.say(op="hello", version=2)
 
     def raw(self, text):
         self.process.stdin.write(text)

@@ -44,12 +44,12 @@ says() { # says NAME JSON...: a helper that says this and hears nothing
 asked 0 '1 of 1 can be used' --provider exec --hosts "$node"
 asked 4 'what came is no message of a helper: "Last login: today"' --provider exec --hosts 'echo Last login: today'
 asked 4 'exit code 3, "it is broken"' --provider exec --hosts 'sh -c "echo it is broken >&2; exit 3"'
-asked 4 '(far): it speaks version 7 of the protocol of helpers, and we version 1' --provider exec \
+asked 4 '(far): it speaks version 7 of the protocol of helpers, and we version 2' --provider exec \
     --hosts "$(says other '{"op":"hello","version":7,"host":"far"}')"
 asked 4 'its clock cannot be read' --provider exec \
-    --hosts "$(says mad '{"op":"hello","version":1}' '{"op":"clock","t1":5,"t2":9,"t3":8}')"
-asked 4 'was lost while it was asked' --provider exec --hosts "$(says lost '{"op":"hello","version":1}' | sed 's/^/timeout 0.5 /')"
-asked 4 'this is taken' --provider exec --hosts "$(says full '{"op":"hello","version":1}' '{"op":"broken","error":"this is taken"}')"
+    --hosts "$(says mad '{"op":"hello","version":2}' '{"op":"clock","t1":5,"t2":9,"t3":8}')"
+asked 4 'was lost while it was asked' --provider exec --hosts "$(says lost '{"op":"hello","version":2}' | sed 's/^/timeout 0.5 /')"
+asked 4 'this is taken' --provider exec --hosts "$(says full '{"op":"hello","version":2}' '{"op":"broken","error":"this is taken"}')"
 
 # A clock that is ahead: the truth lies within each bound. Sixty here; tests/soak/clock_bounds.sh asks a thousand times.
 if unshare -T --monotonic 7 true 2>/dev/null; then

@@ -84,6 +84,38 @@ felt_at 25 worker-kill
 scenario agent-hang "$hosts" '{id: f, when: {step: 25}, fault: agent-hang, on: n1, for: 1s}'
 says 0 'f: agent-hang on agent of n1' run "$TMPDIR/agent-hang.yaml"
 felt_at 25 agent-hang
+# A call waits on its host: of what was asked for only what lay before it has been done.
+scenario saved "$hosts" '{id: f, when: {file: "step-*", op: rename, nth: 2}, fault: worker-kill, on: rank 0}'
+says 0 'f: worker-kill on n' run "$TMPDIR/saved.yaml"
+grep -q '"kind":"file-call".*"op":"rename".*/step-00000020"' "$TMPDIR"/runs/saved-*/history.jsonl &&
+    grep -q '"kind":"fault-fired".*"held":true' "$TMPDIR"/runs/saved-*/history.jsonl || fail "a file on a host"
+scenario synced "$hosts" '{id: f, when: {syscall: fsync, nth: 3}, fault: worker-kill, on: rank 0}'
+cat >"$TMPDIR/syncs.sh" <<'SH'
+at=$1/$TORCHELASTIC_RESTART_COUNT.$RANK
+for i in 1 2 3 4; do
+    echo begin >>"$at.begun"
+    sync "$at.begun"
+    echo end >>"$at.ended"
+done
+case $2 in */control) exit 0 ;; esac
+[ "$(cat "$1/0.0.begun" | wc -l) $(cat "$1/0.0.ended" | wc -l)" = "3 2" ]
+SH
+sed -i "s#^  run: .*#  run: [sh, $TMPDIR/syncs.sh, '{shared}', '{out}']#" "$TMPDIR/synced.yaml"
+says 0 'f: worker-kill on n' run "$TMPDIR/synced.yaml"
+grep -q '"kind":"given","node":"n[01]","pid":' "$TMPDIR"/runs/synced-*/history.jsonl || fail "nobody says what workers of hosts were given"
+grep -q '+ given  *[0-9]* workers had' "$TMPDIR/said" || fail "what workers of hosts were given is not judged: $(grep given "$TMPDIR/said")"
+
+# A job that hangs leaves what its processes did on each host.
+scenario hangs "$hosts"
+sed -i "s#^  run: .*#  run: [sh, -c, 'echo step 1; case {out} in */control) ;; *) exec sleep 1000 ;; esac']#" "$TMPDIR/hangs.yaml"
+printf '%s\n' "observe: {step: 'step ([0-9]+)'}" 'limits: {stall: 2s}' >>"$TMPDIR/hangs.yaml"
+says 1 'limits.stall has passed' run "$TMPDIR/hangs.yaml"
+for host in n0 n1; do
+    cat "$TMPDIR"/runs/hangs-*/hang/$host/rank-[0-3].txt >"$TMPDIR/dump"
+    [ "$(grep -c '^thread [0-9]* sleep, S (sleeping), waits in [a-z_]*nanosleep' "$TMPDIR/dump")" = 2 ] || fail "hang/$host: $(cat "$TMPDIR/dump")"
+    grep -q '^step 1' "$TMPDIR"/runs/hangs-*/hang/$host/last-lines.txt && ls "$TMPDIR"/runs/hangs-*/hang/$host/*-rankrun.txt >/dev/null ||
+        fail "hang/$host lacks lines or the agent: $(ls "$TMPDIR"/runs/hangs-*/hang/$host)"
+done
 pgrep -f "^$node" >"$TMPDIR/left" && fail "left on this machine: $(cat "$TMPDIR/left")"
 
 # A host that is taken away in the moment in which the run ends by itself is lost all the same: no helper has said that all is undone.

@@ -50,7 +50,7 @@ static void test_other_version_is_refused_with_host_and_both_versions(void **sta
     assert_int_equal(h.can, 1u << HELLO_CAN_ROOT);
     assert_int_equal(hello_check(&h, "n1", &err), -EPROTO);
     assert_non_null(strstr(err.msg, "n1 (node7): it speaks version 7"));
-    assert_non_null(strstr(err.msg, "and we version 1"));
+    assert_non_null(strstr(err.msg, "and we version 2"));
 }
 
 static void test_hello_without_a_version_or_of_other_types_is_refused(void **state) {

@@ -137,14 +137,13 @@ static void test_what_is_started_here_is_said_once(void **state) {
         struct scratch x;
         scratch_load(&x, on_hosts);
         struct plan *p = plan_make(x.s, 1, &x.d);
-        assert_outside(
-            p, &said,
-            i ? ""
-              : "on this host, to reach the host of n0, as long as the run lasts: ssh a "
-                "(cluster.hosts)\n"
-                "on this host, to reach the host of n1, as long as the run lasts: ssh b "
-                "(cluster.hosts)\n"
-                "on this host, when the run is judged: judge (checks.own)\n");
+        assert_outside(p, &said,
+                       i ? ""
+                         : "on this host, to reach the host of n0, as long as the run lasts: ssh a "
+                           "(cluster.hosts)\n"
+                           "on this host, to reach the host of n1, as long as the run lasts: ssh b "
+                           "(cluster.hosts)\n"
+                           "on this host, when the run is judged: judge (checks.own)\n");
         plan_free(p);
         scratch_drop(&x);
     }

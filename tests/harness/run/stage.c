@@ -117,6 +117,28 @@ void cluster_look_far(struct cluster *c, const pid_t *pids, size_t n) {
     fail_msg("%d is of no other host", (int)pids[0]);
 }
 
+/* What other hosts would be told to wait with. */
+struct wanted_call calls_wanted[16];
+size_t calls_wanted_n;
+void cluster_want_calls(struct cluster *c, const struct wanted_call *v, size_t n) {
+    static char likes[16][64];
+    for (size_t i = 0; i < n; i++) {
+        calls_wanted[i] = v[i];
+        str_copy(likes[i], sizeof(likes[i]), v[i].like ? v[i].like : "");
+        calls_wanted[i].like = likes[i];
+    }
+    calls_wanted_n = n;
+}
+
+void node_call_paths(const struct node *n, const struct watched_call *call,
+                     char from[CALL_FILE_MAX], char to[CALL_FILE_MAX]) {
+    call_file_paths(call, from, to);
+}
+
+int64_t node_call_bytes(const struct node *n, const struct watched_call *call, const char *file) {
+    return -1;
+}
+
 /* The calls of a stage that were let go. */
 uint64_t calls_passed[16];
 size_t calls_passed_n;

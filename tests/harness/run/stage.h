@@ -58,7 +58,9 @@ extern int recovered_n, counts_asked, killed_nodes;
 extern unsigned requests_told, requests_held;
 extern uint64_t requests_passed[16];
 extern size_t requests_passed_n;
-/* The system calls that were let go. */
+/* Those that other hosts are to tell and hold, and the system calls that were let go. */
+extern struct wanted_call calls_wanted[16];
+extern size_t calls_wanted_n;
 extern uint64_t calls_passed[16];
 extern size_t calls_passed_n;
 

@@ -163,6 +163,34 @@ static void test_a_system_call_that_two_wait_for_goes_on_when_both_are_in_force(
     stage_free(s);
 }
 
+/* Other hosts hold what is waited for, and nothing any more that has come. */
+static void test_other_hosts_are_told_which_calls_are_waited_for(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    static const char *const files[] = {"ckpt/*.pt", "{shared}/**", NULL};
+    for (int i = 0; i < 3; i++) {
+        struct timeline_entry *a = stage_add(s, i ? "b" : "a", &kill_worker);
+        a->when = (struct trigger){.after = -1, .hold = true, .nth = 1, .file = files[i]};
+        a->when.op = FILE_OP_RENAME;
+        a->when.syscall = i == 2 ? "fsync" : NULL;
+        a->when.syscall_number = 74;
+        aim_at(a, "n1", 0);
+    }
+    stage_begin(s);
+    start_round(s, 1, 3);
+    assert_int_equal(calls_wanted_n, 3);
+    assert_int_equal(calls_wanted[0].kind, CALL_RENAME);
+    assert_int_equal(calls_wanted[0].number, -1);
+    assert_string_equal(calls_wanted[0].like, "*.pt");
+    assert_string_equal(calls_wanted[1].like, "*");
+    assert_int_equal(calls_wanted[2].number, 74);
+    const struct watched_call c = {.id = 9, .pid = 101, .thread = 101, .nr = 74};
+    assert_true(timeline_called(&s->engine, cluster_node(&s->cluster, "n1"), &c));
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
+    assert_int_equal(calls_wanted_n, 2);
+    stage_free(s);
+}
+
 /* Twice a worker of n1 is to be killed when it is about to call. */
 static struct stage *twice_at_a_call(void) {
     struct stage *s = stage_new();
@@ -681,6 +709,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_the_nth_request_of_its_kind_by_the_target_waits_for_the_fault),
         cmocka_unit_test(test_a_request_that_two_wait_for_goes_on_when_both_are_in_force),
         cmocka_unit_test(test_a_system_call_that_two_wait_for_goes_on_when_both_are_in_force),
+        cmocka_unit_test(test_other_hosts_are_told_which_calls_are_waited_for),
         cmocka_unit_test(test_a_call_that_comes_too_early_is_heard_when_its_entry_looks_again),
         cmocka_unit_test(test_a_call_that_comes_too_early_goes_on_at_the_end),
         cmocka_unit_test(test_a_step_that_two_wait_for_is_kept_by_both),

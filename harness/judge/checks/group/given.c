@@ -222,11 +222,11 @@ struct given {
     const struct worker *worker;            /* NULL: no start of it was told */
 };
 
-/* It was recorded just before the start. */
+/* It was recorded just before the start; of another host's stamps it is known how far they may be off. */
 static const struct worker *worker_of(const struct rounds *rs, const struct record *r) {
     const struct worker *found = NULL;
-    for (const struct worker *w = rounds_worker(rs, r->pid); w && w->start_ns >= r->t_ns;
-         w = w->former)
+    for (const struct worker *w = rounds_worker(rs, r->pid);
+         w && w->start_ns >= r->t_ns - 2 * r->bound_ns; w = w->former)
         found = w;
     return found;
 }

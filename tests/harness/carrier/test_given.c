@@ -8,7 +8,7 @@
 
 #include "base/str.h"
 #include "base/sys/process.h"
-#include "harness/observe/given.h"
+#include "harness/carrier/given.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -135,12 +135,28 @@ static void test_a_process_that_is_gone_is_an_error(void **state) {
     assert_null(json_get(g, "env"));
 }
 
+static void test_a_key_goes_as_text(void **state) {
+    (void)state;
+    static const char *const none[] = {"", "0", "0123456789abcdef0123456789abcdeg",
+                                       "0123456789abcdef0123456789abcdef0"};
+    struct given_key one, two;
+    char text[GIVEN_KEY_TEXT];
+    given_key_draw(&one);
+    given_key_put(&one, text);
+    assert_true(given_key_take(&two, text));
+    assert_memory_equal(one.bytes, two.bytes, sizeof(one.bytes));
+    for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
+        assert_false(given_key_take(&two, none[i]));
+    assert_memory_equal(one.bytes, two.bytes, sizeof(one.bytes));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_that_a_careless_launcher_leaves_is_seen),
         cmocka_unit_test(test_marks_are_equal_for_equal_values_under_one_key_alone),
         cmocka_unit_test(test_a_planned_process_gets_back_what_its_parent_ignores_for_itself),
         cmocka_unit_test(test_a_process_that_is_gone_is_an_error),
+        cmocka_unit_test(test_a_key_goes_as_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* Writes down one process: its threads, stacks, files and sockets. */
-#include "harness/observe/hang_dump.h"
+#include "harness/carrier/process_dump.h"
 
 #include "base/str.h"
 #include "base/sys/file.h"
@@ -173,7 +173,7 @@ static void put_thread(pid_t pid, const char *tid, struct buf *out) {
     put_stack(out, task);
 }
 
-void hang_dump_process(pid_t pid, struct buf *out) {
+void process_dump(pid_t pid, struct buf *out) {
     char path[64];
     int threads = 0;
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);

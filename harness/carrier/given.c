@@ -1,4 +1,4 @@
-#include "harness/observe/given.h"
+#include "harness/carrier/given.h"
 
 #include "base/sha256.h"
 #include "base/str.h"
@@ -22,6 +22,24 @@ enum { VARIABLES_MAX = 1000, DESCRIPTORS_MAX = 256, FILE_MAX = 2 << 20, NAME_MAX
 void given_key_draw(struct given_key *k) {
     uint64_t halves[2] = {random_u64(), random_u64()};
     memcpy(k->bytes, halves, sizeof(k->bytes));
+}
+
+void given_key_put(const struct given_key *k, char ret[GIVEN_KEY_TEXT]) {
+    for (size_t i = 0; i < sizeof(k->bytes); i++)
+        snprintf(ret + 2 * i, 3, "%02x", k->bytes[i]);
+}
+
+bool given_key_take(struct given_key *ret, const char *text) {
+    struct given_key k;
+    if (strlen(text) != GIVEN_KEY_TEXT - 1 ||
+        strspn(text, "0123456789abcdef") != GIVEN_KEY_TEXT - 1)
+        return false;
+    for (size_t i = 0; i < sizeof(k.bytes); i++) {
+        const char two[3] = {text[2 * i], text[2 * i + 1], '\0'};
+        k.bytes[i] = (unsigned char)strtoul(two, NULL, 16);
+    }
+    *ret = k;
+    return true;
 }
 
 /* Returns 0 or a -errno; the text is in *out. */

@@ -8,11 +8,18 @@
 
 /* Variables are told by name, and by a mark in place of the value: two of one run that are equal
  * have one mark, and nobody finds the value by it. Needs a key that is drawn once a run and told to
- * nobody. */
+ * nobody but the run's own helpers. */
 struct given_key {
     unsigned char bytes[16];
 };
 void given_key_draw(struct given_key *k);
+/* In hexadecimal digits, for a helper that is to make the same marks on its host. */
+enum { GIVEN_KEY_TEXT = 33 };
+void given_key_put(const struct given_key *k, char ret[GIVEN_KEY_TEXT]);
+bool given_key_take(struct given_key *ret, const char *text); /* false: that is none */
+
+/* What so many workers were given is read; of more it would make whoever reads it late. */
+enum { GIVEN_MAX = 1024 };
 
 /* Puts into the record that is open what /proc shows of a process: `env`, `cwd`, `fds` and all that
  * a child inherits, or `error`. Descriptors that an exec closes are left out: whoever runs now has
