@@ -2,6 +2,7 @@
 
 #include "base/str.h"
 #include "base/sys/file.h"
+#include "base/sys/process.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -73,6 +74,29 @@ static void put_network(struct json_writer *w) {
         json_put_i64(w, "network", (int64_t)own.st_ino);
 }
 
+/* rankruns that are there before us: jobs of somebody, whose processors and ports a run would share. */
+static void put_jobs(struct json_writer *w) {
+    enum { JOBS_MAX = 8 };
+    char name[64], path[64];
+    struct stat st;
+    pid_t *all;
+    size_t n = process_list(&all), found = 0;
+    json_array(w, "jobs");
+    for (size_t i = 0; i < n && found < JOBS_MAX; i++) {
+        process_name(all[i], name, sizeof(name));
+        snprintf(path, sizeof(path), "/proc/%d", (int)all[i]);
+        if (!str_eq(name, "rankrun") || stat(path, &st) != 0)
+            continue;
+        json_object(w, NULL);
+        json_put_i64(w, "pid", all[i]);
+        json_put_i64(w, "uid", st.st_uid);
+        json_end_object(w);
+        found++;
+    }
+    json_end_array(w);
+    free(all);
+}
+
 void host_facts_put(struct json_writer *w) {
     struct utsname u;
     struct sysinfo s;
@@ -91,4 +115,5 @@ void host_facts_put(struct json_writer *w) {
     if (clock_gettime(CLOCK_BOOTTIME, &t) == 0)
         json_put_i64(w, "uptime_ns", (int64_t)t.tv_sec * 1000000000 + t.tv_nsec);
     put_network(w);
+    put_jobs(w);
 }

@@ -265,6 +265,27 @@ static void give_hosts(struct plan *p) {
         p->nodes[i].host = &p->hosts[p->nodes[i].is_store ? 0 : p->nodes[i].index];
 }
 
+/* Ours have not begun: whoever runs there is another job. */
+static void note_jobs(struct plan *p) {
+    BUF_FINI struct buf text = {0};
+    for (size_t i = 0; i < p->hosts_n; i++) {
+        const struct buf *facts = &p->hosts[i].facts;
+        const struct json *jobs =
+            json_get(json_parse(&p->arena, buf_str(facts), facts->len, NULL), "jobs");
+        const struct json *one = json_first(jobs);
+        if (one)
+            buf_printf(&text, "%s%s has process %lld of uid %lld", text.len ? "; " : "",
+                       p->hosts[i].name, (long long)json_get_i64(one, "pid", 0),
+                       (long long)json_get_i64(one, "uid", -1));
+    }
+    p->hosts_note = text.len
+                        ? arena_printf(&p->arena,
+                                       "another rankrun is at work on hosts of this run, whose "
+                                       "processors and ports they share: %s",
+                                       buf_str(&text))
+                        : NULL;
+}
+
 int hosts_settle(struct plan *p, struct err *err) {
     struct err why;
     int r = check_cluster(p, &why);
@@ -274,10 +295,12 @@ int hosts_settle(struct plan *p, struct err *err) {
         r = check_entries(p, &why);
     }
     r = r ? r : settle_addresses(p, &why);
-    if (r == 0)
+    if (r == 0) {
         p->isolation = ISOLATION_HOSTS;
-    else if (err)
+        note_jobs(p);
+    } else if (err) {
         *err = why;
+    }
     return r == -ENOENT ? r : r ? -ENOTSUP : 0;
 }
 
@@ -289,4 +312,6 @@ void hosts_put(const struct plan *p, struct buf *out) {
                    p->nodes[i].name, h->name, p->provider->name, p->nodes[i].addr,
                    (double)c->low_ns / 1e6, (double)c->high_ns / 1e6);
     }
+    if (p->hosts_note)
+        buf_printf(out, "  %s\n", p->hosts_note);
 }

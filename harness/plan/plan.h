@@ -92,6 +92,7 @@ struct plan {
     const struct provider *provider;    /* how hosts are reached; NULL: nodes are on this machine */
     struct examined_host *hosts;        /* as in cluster.hosts, once asked */
     size_t hosts_n;                     /* that were asked */
+    const char *hosts_note;             /* what else runs on them, a sentence; NULL: nothing */
     struct provider_wish wish;          /* with which they are reached */
     struct plan_device *devices;        /* those of this host that the caller may use */
     size_t devices_n;

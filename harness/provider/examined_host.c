@@ -75,12 +75,14 @@ static void refuse_end(struct inquired_host *a) {
     struct err err;
     char text[64];
     const char *said = last_line(&a->said);
-    err_say(&err, -ECONNREFUSED, "%s: %s: %s%s%s%s", a->host->name,
+    err_say(&err, -ECONNREFUSED, "%s: %s: %s%s%s%s%s", a->host->name,
             a->step == COPYING    ? "the helper could not be copied there"
             : a->step == REACHING ? "cannot be reached"
                                   : "was lost while it was asked",
             process_status_text(a->status, text, sizeof(text)), *said ? ", \"" : "", said,
-            *said ? "\"" : "");
+            *said ? "\"" : "",
+            a->step == COPYING ? "; it needs room and leave to write in ~/.cache/rankquake there"
+                               : "");
     refuse(a, &err);
 }
 

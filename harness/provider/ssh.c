@@ -63,12 +63,14 @@ static const char *const *outpost(const struct provider_wish *w, const char *hos
     return by_ssh(w, host, arena_strdup(a, buf_str(&command)), a);
 }
 
-/* Others may copy it at the same time, and find it whole or not at all. */
+/* Others may copy it at the same time, and find it whole or not at all; where there is no room nothing of
+ * it stays. */
 static const char *const *copy(const struct provider_wish *w, const char *host, struct arena *a) {
     return by_ssh(w, host,
                   in_shell(a, arena_printf(a,
                                            PLACE "umask 077; mkdir -p \"$d\" && cat >\"$h.$$\" && "
-                                                 "chmod 700 \"$h.$$\" && mv \"$h.$$\" \"$h\"",
+                                                 "chmod 700 \"$h.$$\" && mv \"$h.$$\" \"$h\" || "
+                                                 "{ rm -f \"$h.$$\"; exit 1; }",
                                            w->helper)),
                   a);
 }

@@ -72,6 +72,9 @@ static void print_facts(const struct examined_host *h) {
            json_get_string(f, "machine", "?"), (long long)json_get_i64(f, "cpus", 0),
            (double)json_get_i64(f, "memory", 0) / 1e9, (double)json_get_i64(f, "free", 0) / 1e9);
     printf(gpus ? "%lld GPUs\n" : "no GPU\n", (long long)gpus);
+    json_each(it, json_get(f, "jobs"))
+        printf("      a rankrun is at work there: process %lld of uid %lld\n",
+               (long long)json_get_i64(it, "pid", 0), (long long)json_get_i64(it, "uid", -1));
 }
 
 /* The middle of a bound is no better than any other value in it: the two ends are what is known. */

@@ -51,6 +51,35 @@ asked 4 'its clock cannot be read' --provider exec \
 asked 4 'was lost while it was asked' --provider exec --hosts "$(says lost '{"op":"hello","version":2}' | sed 's/^/timeout 0.5 /')"
 asked 4 'this is taken' --provider exec --hosts "$(says full '{"op":"hello","version":2}' '{"op":"broken","error":"this is taken"}')"
 
+# Another job on a host.
+cp "$(command -v sleep)" "$TMPDIR/rankrun"
+"$TMPDIR/rankrun" 1000 &
+other=$!
+until [ "$(cat /proc/$other/comm)" = rankrun ]; do :; done
+asked 0 "a rankrun is at work there: process $other of uid $(id -u)" --provider exec --hosts "$node"
+kill $other
+wait $other 2>/dev/null
+
+# No room on a host for the helper: a sentence with its name, and no half of a copy stays there.
+if unshare -rm true 2>/dev/null; then
+    mkdir "$TMPDIR/small"
+    cat >"$TMPDIR/cramped" <<SH
+#!/bin/sh
+# In place of ssh, to a host whose disk holds less than the helper: the last word is the command.
+for last; do :; done
+exec unshare -rm sh -c 'mount -t tmpfs -o size=64k none $TMPDIR/small && XDG_CACHE_HOME=$TMPDIR/small sh -c "\$0"
+    r=\$?
+    find $TMPDIR/small -type f >>$TMPDIR/stays
+    exit \$r' "\$last"
+SH
+    chmod 755 "$TMPDIR/cramped"
+    asked 4 'n7: the helper could not be copied there: exit code 1' --provider ssh --ssh "$TMPDIR/cramped" --hosts n7
+    asked 4 'No space left on device"; it needs room' --provider ssh --ssh "$TMPDIR/cramped" --hosts n7
+    [ -e "$TMPDIR/stays" ] && [ ! -s "$TMPDIR/stays" ] || fail "half of a copy stays: $(cat "$TMPDIR/stays")"
+else
+    echo "providers: no mounts of one's own here, so no host is without room"
+fi
+
 # A clock that is ahead: the truth lies within each bound. Sixty here; tests/soak/clock_bounds.sh asks a thousand times.
 if unshare -T --monotonic 7 true 2>/dev/null; then
     for i in {1..60}; do echo "unshare -T --monotonic 7 $node # $i"; done >"$TMPDIR/ahead"

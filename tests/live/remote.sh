@@ -84,6 +84,16 @@ felt_at 25 worker-kill
 scenario agent-hang "$hosts" '{id: f, when: {step: 25}, fault: agent-hang, on: n1, for: 1s}'
 says 0 'f: agent-hang on agent of n1' run "$TMPDIR/agent-hang.yaml"
 felt_at 25 agent-hang
+# Another job on a host is told of, before.
+cp "$(command -v sleep)" "$TMPDIR/rankrun"
+"$TMPDIR/rankrun" 1000 &
+other=$!
+until [ "$(cat /proc/$other/comm)" = rankrun ]; do :; done
+printf '%s\n' "$node # a" "$node # b" >"$TMPDIR/hostfile"
+says 0 "has process $other of uid $(id -u)" "$bin/rankquake" plan "$TMPDIR/worker-kill.yaml" --provider exec --hostfile "$TMPDIR/hostfile"
+kill $other
+wait $other 2>/dev/null
+
 # A call waits on its host: of what was asked for only what lay before it has been done.
 scenario saved "$hosts" '{id: f, when: {file: "step-*", op: rename, nth: 2}, fault: worker-kill, on: rank 0}'
 says 0 'f: worker-kill on n' run "$TMPDIR/saved.yaml"

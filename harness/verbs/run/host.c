@@ -20,6 +20,8 @@ int host_check(const struct run_request *q, struct selected *l) {
                     "nodes in namespaces");
     if (r == 0 && l->plan->launcher_note)
         fprintf(stderr, "rankquake run: %s\n", l->plan->launcher_note);
+    if (r == 0 && l->plan->hosts_note)
+        fprintf(stderr, "rankquake run: %s\n", l->plan->hosts_note);
     if (r == 0)
         return EXIT_PASS;
     fprintf(stderr, "rankquake run: %s: %s\n", l->scenario->file, err.msg);
