@@ -108,6 +108,7 @@ for i in 1 2 3 4; do
     echo end >>"$at.ended"
 done
 case $2 in */control) exit 0 ;; esac
+[ "$TORCHELASTIC_RESTART_COUNT" != 0 ] || exec sleep 1000 # until rank 0 has been struck
 [ "$(cat "$1/0.0.begun" | wc -l) $(cat "$1/0.0.ended" | wc -l)" = "3 2" ]
 SH
 sed -i "s#^  run: .*#  run: [sh, $TMPDIR/syncs.sh, '{shared}', '{out}']#" "$TMPDIR/synced.yaml"
