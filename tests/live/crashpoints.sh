@@ -23,8 +23,9 @@ says_too() { # says_too WHAT PATTERN: the same output, lines joined
 mkdir plain over && ../sees plain || fail 'without a disk a program sees something else'
 "$rq" disk --over over --record "$dir/seen" -- ../sees over >"$dir/said" 2>&1 || fail 'through the disk a program sees something else'
 diff -r plain over >"$dir/said" || fail 'through the disk another directory is left'
+# Whatever is left of it when it has died, it is begun anew.
 says 0 'recorded by system calls' 'by system calls a program sees what is there' \
-    "$rq" crashpoints --record calls --max-states 1 --deaths process --dir ckpt -- sh -c '[ -e ckpt/c ] || exec ../sees ckpt'
+    "$rq" crashpoints --record calls --max-states 1 --deaths process --dir ckpt -- sh -c '[ -d ckpt/done ] || { find ckpt -mindepth 1 -delete && ../sees ckpt && mkdir ckpt/done; }'
 
 # ---- writers that die in the middle of their calls are waited for by nobody, and what they did is recorded ----
 cat >dying.sh <<'END'
