@@ -30,10 +30,3 @@ int certificate_hash(const struct folder *in, const char *name, char ret[65], st
 /* What all its runs together come to (an exit code), from its scenarios and probes alone: a probe that
  * failed is a failure, whatever the runs were. preflight NULL: none was made. */
 int certificate_result(const struct json *scenarios, const struct json *preflight);
-
-/* An array: what became of each node that was a victim, from the scenarios alone: name, runs in which it
- * was one, how many of them passed, the median of its recoveries, and in what it is slower than its
- * peers: of the same fault of the same scenario, with at least three nodes as victims, its median lies
- * further from that of all than 3 times the median distance (MAD), and is slower by a tenth and
- * 200 ms at least. */
-void certificate_put_nodes(const struct json *scenarios, struct json_writer *w, const char *key);

@@ -7,6 +7,8 @@
 #include "reports/report.h"
 #include "reports/story.h"
 
+#include <stdio.h>
+
 bool certified_is_own(const char *check) {
     return str_starts(check, "own:");
 }
@@ -61,6 +63,26 @@ static void put_nodes(const struct incident *i, struct json_writer *w) {
     json_end_array(w);
 }
 
+/* Those of the nodes that it struck, where they are in any. */
+static void put_racks(const struct scenario *s, const struct incident *i, struct json_writer *w) {
+    bool any = false;
+    for (int rack = 1; rack <= s->cluster.racks; rack++) {
+        bool struck = false;
+        for (size_t k = 0; k < i->targets_n; k++)
+            struck |= i->targets[k].node && scenario_rack_of(s, i->targets[k].node) == rack;
+        if (!struck)
+            continue;
+        char name[32];
+        snprintf(name, sizeof(name), "rack %d", rack - 1);
+        if (!any)
+            json_array(w, "racks");
+        any = true;
+        json_put_string(w, NULL, name);
+    }
+    if (any)
+        json_end_array(w);
+}
+
 static void put_fault(const struct recorded_run *run, const struct incident *i,
                       struct json_writer *w) {
     const struct expect *e = &run->scenario->expect;
@@ -75,6 +97,7 @@ static void put_fault(const struct recorded_run *run, const struct incident *i,
             fault_reach_names[incident_hits_store(i) ? REACH_SHARED : fault_reach(i->fault)]);
     json_put_string(w, "on", buf_str(&on));
     put_nodes(i, w);
+    put_racks(run->scenario, i, w);
     json_put_bool(w, "felt", i->evidence_seq > 0);
     json_put_bool(w, "recovered", i->recover_ns >= 0);
     put_us(w, "detect_us", i->phase_ns[PHASE_DETECT]);

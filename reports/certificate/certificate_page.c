@@ -1,6 +1,7 @@
 #include "reports/certificate/certificate_page.h"
 
 #include "base/str.h"
+#include "reports/certificate/victim_line.h"
 #include "reports/escape.h"
 #include "reports/plain_page.h"
 
@@ -214,24 +215,32 @@ static void put_checks(const struct json *scenarios, struct buf *out) {
     buf_puts(out, "</table>\n");
 }
 
-static void put_nodes(const struct json *nodes, struct buf *out) {
-    if (!json_first(nodes))
+static void put_victim(const struct json *v, struct buf *out) {
+    BUF_FINI struct buf times = {0};
+    int64_t runs = json_get_i64(v, "runs", 0), passed = json_get_i64(v, "passed", 0);
+    victim_put_times(v, &times);
+    escape_printf(out,
+                  "<tr><td>%s</td><td class=\"n\">%lld</td><td class=\"n %s\">%lld</td><td "
+                  "class=\"n\">%s</td><td class=\"doubt\">",
+                  text(v, "name"), (long long)runs, passed == runs ? "good" : "bad",
+                  (long long)passed, times.len ? buf_str(&times) : "\xe2\x80\x93");
+    json_each(x, json_get(v, "slower"))
+        escape_printf(out, "%s: %.2f s, its peers %.2f s<br>", text(x, "name"),
+                      (double)json_get_i64(x, "recover_us", 0) / 1e6,
+                      (double)json_get_i64(x, "peers_us", 0) / 1e6);
+    buf_puts(out, "</td></tr>\n");
+}
+
+static void put_victims(const struct json *list, const char *heading, const char *one,
+                        struct buf *out) {
+    if (!json_first(list))
         return;
-    buf_puts(out, "<h2>Nodes as victims</h2>\n<table>\n<thead><tr><th>node</th><th "
-                  "class=\"n\">runs</th><th class=\"n\">passed</th><th class=\"n\">recovered "
-                  "(median)</th><th>slower than its peers</th></tr></thead>\n");
-    json_each(n, nodes) {
-        escape_printf(out, "<tr><td>%s</td><td class=\"n\">%lld</td><td class=\"n\">%lld</td>",
-                      text(n, "name"), (long long)json_get_i64(n, "runs", 0),
-                      (long long)json_get_i64(n, "passed", 0));
-        put_time(out, json_get_i64(n, "recover_us", -1), -1);
-        buf_puts(out, "<td class=\"doubt\">");
-        json_each(x, json_get(n, "slower"))
-            escape_printf(out, "%s: %.2f s, its peers %.2f s<br>", text(x, "name"),
-                          (double)json_get_i64(x, "recover_us", 0) / 1e6,
-                          (double)json_get_i64(x, "peers_us", 0) / 1e6);
-        buf_puts(out, "</td></tr>\n");
-    }
+    escape_printf(out,
+                  "<h2>%s as victims</h2>\n<table>\n<thead><tr><th>%s</th><th class=\"n\">runs"
+                  "</th><th class=\"n\">passed</th><th class=\"n\">recovered (median, least to "
+                  "most)</th><th>slower than its peers</th></tr></thead>\n",
+                  heading, one);
+    json_each(v, list) put_victim(v, out);
     buf_puts(out, "</table>\n");
 }
 
@@ -263,7 +272,8 @@ void certificate_page(const struct json *c, struct buf *out) {
     put_head(c, out);
     put_runs(json_get(c, "scenarios"), out);
     put_checks(json_get(c, "scenarios"), out);
-    put_nodes(json_get(c, "nodes"), out);
+    put_victims(json_get(c, "nodes"), "Nodes", "node", out);
+    put_victims(json_get(c, "racks"), "Racks", "rack", out);
     put_left_out(json_get(c, "left_out"), out);
     put_permitted(json_get(c, "permitted"), out);
     put_preflight(json_get(c, "preflight"), out);

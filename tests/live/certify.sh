@@ -16,7 +16,7 @@ cd "$dir" || exit 1
 job() { # job NAME FAULT ON MORE
     cat >"$1.yaml" <<END
 scenario: $1
-cluster: {nodes: 2}
+cluster: {nodes: 2, racks: [[n0], [n1]]}
 job: {nnodes: "1:2", max_restarts: 3, rdzv_conf: $watchful_map, run: [ranktrain, --steps=30, --checkpoint-every=5, "--checkpoint-dir={shared}/ckpt"]}
 timeline: [{id: hit, when: {step: 12}, fault: $2, on: $3}]
 expect: {outcome: succeeded$4}
@@ -58,6 +58,8 @@ exec 8>&-
 
 # Certified.
 says 0 'one: passed' 'certified' "$rq" certify one.yaml --key key --operator ops@example --yes --quiet --without leftovers
+grep -qE '^  n1 +1 of 1 run passed, recovered in' said && grep -qE '^  rack 1 +1 of 1 run passed, recovered in' said ||
+    fail "node and rack are not told: $(cat said)"
 cert=$(echo certificates/*)
 mv "$cert" good
 verify() { # verify CODE PATTERN WHAT OPTION...
@@ -134,6 +136,7 @@ forge() { # forge SED CODE PATTERN
 }
 forge 's/"model":{"status":"pass"}/"model":{"status":"skip"}/' 15 'judged again: checks.model.status is pass, and skip was certified'
 forge 's/"recover_us":[0-9]*,"recovered"/"recover_us":5,"recovered"/' 15 'recover_us is [0-9]*, and 5 was certified'
+forge 's/"name":"rack 1",/"name":"rack 0",/' 15 'racks, judged again: rack 1 is .*, and nothing was certified'
 forge 's/"result":"passed"/"result":"failed"/' 15 'failed'
 forge 's/"name":"limits",\([^}]*\)"status":"pass"/"name":"limits",\1"status":"fail"/' 15 'its runs and probes together come to "failed", and "passed" was certified'
 forge 's/"kernel":"/"kernel":"0/' 14 'another inventory: kernel was 0' --here
@@ -177,6 +180,9 @@ sed 's/"libc":"[^"]*"/"libc":"2.99"/; s/"outcome":{"status":"pass"}/"outcome":{"
 mkdir newer && mv newer.json newer/certificate.json
 says 1 'inventory.libc: [0-9.]+ -> 2.99' 'a newer library' "$rq" certify diff good newer
 says 1 'checks.outcome.status: pass -> fail' 'a verdict' "$rq" certify diff good newer
+sed -E 's/("name":"rack 1","passed":)1(,"recover_least_us":)[0-9]+/\10\290000000/' good/certificate.json >newer/certificate.json
+says 1 'rack 1.passed: 1 -> 0' 'a rack' "$rq" certify diff good newer
+grep -qE 'rack 1.recover_least_us: [0-9]+ -> 90000000' said || fail "the time of a rack is not told: $(cat said)"
 
 # Each node once, and what there is no time for.
 says 0 'worker on n0 *passed' 'each node' "$rq" certify worker.yaml --every-node --yes --quiet --without leftovers --operator x

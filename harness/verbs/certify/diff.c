@@ -71,10 +71,17 @@ static void compare_part(struct comparison_of_two *c, const char *key, const cha
     }
 }
 
+/* Where one of them has none of it, that has been told. */
+static void compare_times(struct comparison_of_two *c, const char *key, const char *heading) {
+    static const char *const left_out[] = {"slower", NULL};
+    if (json_get(c->v[0], key) && json_get(c->v[1], key))
+        compare_part(c, key, heading, left_out, tell_time);
+}
+
 static int compare_all(struct comparison_of_two *c) {
     static const char *const of_runs[] = {
-        "dir",  "file", "sets",  "history_sha256", "scenario_sha256",
-        "seen", "on",   "nodes", "version",        NULL};
+        "dir",   "file",    "sets", "history_sha256", "scenario_sha256", "seen", "on", "nodes",
+        "racks", "version", NULL};
     static const char *const of_probes[] = {"seen", "figures", NULL};
     static const char *const of_suite[] = {"name", NULL};
     compare_part(c, "version", "version", NULL, tell);
@@ -83,7 +90,10 @@ static int compare_all(struct comparison_of_two *c) {
     compare_part(c, "preflight", "preflight", of_probes, tell);
     compare_part(c, "scenarios", "verdicts", of_runs, tell_verdict);
     compare_part(c, "nodes", "nodes", NULL, tell_verdict);
+    compare_part(c, "racks", "racks", NULL, tell_verdict);
     compare_part(c, "scenarios", "times, in microseconds", of_runs, tell_time);
+    compare_times(c, "nodes", "times of nodes, in microseconds");
+    compare_times(c, "racks", "times of racks, in microseconds");
     if (!c->n)
         printf("nothing has changed: inventory, preflight, verdicts, and times to within %lld %%\n",
                (long long)c->percent);

@@ -6,13 +6,17 @@
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "harness/certify/signature.h"
+#include "harness/certify/victims.h"
 #include "reports/certificate/certificate_page.h"
+#include "reports/certificate/victim_line.h"
 #include "reports/report.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { MANY_VICTIMS = 16 };
 
 /* ---- its parts ---- */
 
@@ -88,7 +92,7 @@ static int put_files(const struct certification *c, const struct buf *page, stru
 
 struct parts {
     struct arena arena;
-    const struct json *scenarios, *preflight;
+    const struct json *scenarios, *preflight, *whole;
     int code;
 };
 
@@ -103,7 +107,8 @@ static void compose(struct certification *c, const struct parts *p, const struct
     if (p->preflight)
         json_put_tree(&w, "preflight", p->preflight);
     json_put_tree(&w, "scenarios", p->scenarios);
-    certificate_put_nodes(p->scenarios, &w, "nodes");
+    victims_put(p->scenarios, &w, VICTIMS_NODES);
+    victims_put(p->scenarios, &w, VICTIMS_RACKS);
     put_left_out(c, &w);
     if (page)
         *r = put_files(c, page, &w, err);
@@ -126,6 +131,7 @@ static int make(struct certification *c, struct parts *p, struct buf *page, stru
     j = r < 0 ? NULL : json_parse(&p->arena, text.data, text.len, err);
     if (!j)
         return r < 0 ? r : -EBADMSG;
+    p->whole = j;
     return canonical_put(j, ret, err);
 }
 
@@ -140,8 +146,27 @@ static int sign(const struct certification *c, const struct buf *text, struct er
     return r == 0 && c->key ? keep(c, CERTIFICATE_SIG, &signature, err) : r;
 }
 
-static void tell(const struct certification *c, int code) {
+/* Each of a few; of many those alone that are not as they should be. */
+static void tell_victims(const struct json *certificate, const char *key) {
+    const struct json *list = json_get(certificate, key);
+    size_t n = list ? list->length : 0, told = 0;
+    json_each(v, list) {
+        BUF_FINI struct buf line = {0};
+        if (n > MANY_VICTIMS && victim_is_well(v))
+            continue;
+        victim_line(v, &line);
+        printf("  %-12s %s\n", json_get_string(v, "name", "?"), buf_str(&line));
+        told++;
+    }
+    if (told < n)
+        printf("  %-12s the other %zu passed all of their runs, none slower than its peers\n", key,
+               n - told);
+}
+
+static void tell(const struct certification *c, const struct json *certificate, int code) {
     printf("\n%s: %s\n", c->suite, report_outcome(code));
+    tell_victims(certificate, VICTIMS_NODES);
+    tell_victims(certificate, VICTIMS_RACKS);
     for (size_t i = 0; i < c->left_n; i++)
         printf("  left out: %s: %s\n", c->left[i].what, c->left[i].why);
     printf("  certificate  %s/" CERTIFICATE_FILE "\n", c->dir.path);
@@ -173,9 +198,8 @@ int certify_issue(struct certification *c) {
     r = r ? r : keep(c, CERTIFICATE_PAGE, &page, &err);
     r = r ? r : keep(c, CERTIFICATE_FILE, &text, &err);
     r = r ? r : sign(c, &text, &err);
+    if (r == 0)
+        tell(c, p.whole, p.code);
     arena_fini(&p.arena);
-    if (r < 0)
-        return verb_broken(c->arguments->verb, &err);
-    tell(c, p.code);
-    return p.code;
+    return r < 0 ? verb_broken(c->arguments->verb, &err) : p.code;
 }

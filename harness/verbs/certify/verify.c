@@ -9,6 +9,7 @@
 #include "harness/certify/certified_run.h"
 #include "harness/certify/difference.h"
 #include "harness/certify/signature.h"
+#include "harness/certify/victims.h"
 #include "harness/judge/recording.h"
 #include "harness/preflight/inventory.h"
 #include "reports/report.h"
@@ -239,17 +240,22 @@ static void check_run(struct verification *v, const struct json *run) {
         judge_again(v, run, dir);
 }
 
+static void check_victims(struct verification *v, const char *key) {
+    BUF_FINI struct buf text = {0};
+    struct json_writer w = {.out = &text};
+    struct comparing told = {.v = v, .name = key};
+    json_object(&w, NULL);
+    victims_put(json_get(v->certificate, "scenarios"), &w, key);
+    json_end_object(&w);
+    const struct json *is = json_parse(&v->arena, text.data, text.len, NULL);
+    difference_each(json_get(v->certificate, key), json_get(is, key), NULL, tell_verdict, &told);
+}
+
 /* What is said of all follows from what is said of each. */
 static void check_sums(struct verification *v) {
     const struct json *c = v->certificate, *scenarios = json_get(c, "scenarios");
-    BUF_FINI struct buf text = {0};
-    struct json_writer w = {.out = &text};
-    struct comparing told = {.v = v, .name = "the whole"};
-    json_object(&w, NULL);
-    certificate_put_nodes(scenarios, &w, "nodes");
-    json_end_object(&w);
-    const struct json *nodes = json_get(json_parse(&v->arena, text.data, text.len, NULL), "nodes");
-    difference_each(json_get(c, "nodes"), nodes, NULL, tell_verdict, &told);
+    check_victims(v, VICTIMS_NODES);
+    check_victims(v, VICTIMS_RACKS);
     int code = certificate_result(scenarios, json_get(c, "preflight"));
     if (json_get_i64(c, "exit_code", -1) != code ||
         !str_eq(json_get_string(c, "result", NULL), report_outcome(code)))

@@ -6,6 +6,7 @@
 
 #include "harness/certify/certificate.h"
 #include "harness/certify/difference.h"
+#include "harness/certify/victims.h"
 
 #include <string.h>
 
@@ -31,13 +32,17 @@ static bool is_slower(const struct json *node) {
     "{\"scenario\":\"s\",\"exit_code\":" #code ",\"faults\":[{\"name\":\"f\",\"nodes\":[\"" node   \
     "\"],\"recover_us\":" #us "}]}"
 
-static const struct json *nodes_of(const char *scenarios) {
+static const struct json *victims_of(const char *scenarios, const char *key) {
     BUF_FINI struct buf text = {0};
     struct json_writer w = {.out = &text};
     json_object(&w, NULL);
-    certificate_put_nodes(parse(scenarios), &w, "nodes");
+    victims_put(parse(scenarios), &w, key);
     json_end_object(&w);
-    return json_get(parse(buf_str(&text)), "nodes");
+    return json_get(parse(buf_str(&text)), key);
+}
+
+static const struct json *nodes_of(const char *scenarios) {
+    return victims_of(scenarios, VICTIMS_NODES);
 }
 
 static const struct json *node(const struct json *nodes, const char *name) {
@@ -80,6 +85,57 @@ static void test_a_few_milliseconds_make_no_outlier(void **state) {
     const struct json *nodes =
         nodes_of("[" RUN(0, "n0", 1000) "," RUN(0, "n1", 1000) "," RUN(0, "n2", 150000) "]");
     assert_false(is_slower(node(nodes, "n2")));
+}
+
+#define RACK_RUN(code, nodes, racks, us)                                                           \
+    "{\"scenario\":\"s\",\"exit_code\":" #code ",\"faults\":[{\"name\":\"f\",\"nodes\":[" nodes    \
+    "],\"racks\":[" racks "],\"recover_us\":" #us "}]}"
+
+static void test_a_rack_has_the_runs_of_its_nodes(void **state) {
+    (void)state;
+    const struct json *racks = victims_of(
+        "[" RACK_RUN(0, "\"n0\"", "\"rack 0\"", 100) "," RACK_RUN(
+            1, "\"n1\"", "\"rack 0\"",
+            300) "," RACK_RUN(0, "\"n1\"", "\"rack 0\"",
+                              900) "," RACK_RUN(0, "\"n2\"", "\"rack 10\"",
+                                                -1) "," RACK_RUN(0, "\"n3\"", "\"rack 9\"",
+                                                                 7) "," RUN(1, "n4", 5) "]",
+        VICTIMS_RACKS);
+    assert_int_equal(racks->length, 3); /* n4 is in none */
+    const struct json *first = json_first(racks);
+    assert_string_equal(json_get_string(first, "name", ""), "rack 0");
+    assert_int_equal(json_get_i64(first, "runs", 0), 3);
+    assert_int_equal(json_get_i64(first, "passed", 0), 2);
+    assert_int_equal(json_get_i64(first, "recover_us", 0), 300);
+    assert_int_equal(json_get_i64(first, "recover_least_us", 0), 100);
+    assert_int_equal(json_get_i64(first, "recover_most_us", 0), 900);
+    assert_string_equal(json_get_string(first->next, "name", ""), "rack 9");
+    assert_int_equal(json_get_i64(node(racks, "rack 10"), "recover_least_us", 0), -1);
+    assert_int_equal(json_get_i64(node(racks, "rack 10"), "recover_most_us", 0), -1);
+}
+
+/* Its nodes were two victims, and it was one. */
+static void test_a_rack_that_is_lost_as_a_whole_is_one_victim(void **state) {
+    (void)state;
+    const char *run = "[" RACK_RUN(0, "\"n0\",\"n1\"", "\"rack 0\"", 500) "]";
+    assert_int_equal(victims_of(run, VICTIMS_NODES)->length, 2);
+    assert_int_equal(json_get_i64(json_first(victims_of(run, VICTIMS_RACKS)), "runs", 0), 1);
+}
+
+static void test_a_rack_that_is_slower_than_its_peers_is_named(void **state) {
+    (void)state;
+    const struct json *racks = victims_of(
+        "[" RACK_RUN(0, "\"n0\"", "\"rack 0\"", 1000000) "," RACK_RUN(
+            0, "\"n1\"", "\"rack 1\"",
+            1010000) "," RACK_RUN(0, "\"n2\"", "\"rack 2\"",
+                                  6000000) "," RACK_RUN(0, "\"n3\"", "\"rack 2\"", 6100000) "]",
+        VICTIMS_RACKS);
+    assert_true(is_slower(node(racks, "rack 2")));
+    assert_int_equal(
+        json_get_i64(json_first(json_get(node(racks, "rack 2"), "slower")), "peers_us", 0),
+        1010000);
+    assert_false(is_slower(node(racks, "rack 0")));
+    assert_false(is_slower(node(racks, "rack 1")));
 }
 
 static void test_a_probe_that_failed_fails_all(void **state) {
@@ -144,6 +200,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(test_a_node_that_is_slower_than_its_peers_is_named, tear_down),
         cmocka_unit_test_teardown(test_only_the_same_fault_is_compared, tear_down),
         cmocka_unit_test_teardown(test_a_few_milliseconds_make_no_outlier, tear_down),
+        cmocka_unit_test_teardown(test_a_rack_has_the_runs_of_its_nodes, tear_down),
+        cmocka_unit_test_teardown(test_a_rack_that_is_lost_as_a_whole_is_one_victim, tear_down),
+        cmocka_unit_test_teardown(test_a_rack_that_is_slower_than_its_peers_is_named, tear_down),
         cmocka_unit_test_teardown(test_a_probe_that_failed_fails_all, tear_down),
         cmocka_unit_test_teardown(test_one_run_that_failed_fails_all, tear_down),
         cmocka_unit_test_teardown(test_differences_are_named_by_their_path, tear_down),
