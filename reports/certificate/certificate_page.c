@@ -1,10 +1,12 @@
 #include "reports/certificate/certificate_page.h"
 
 #include "base/str.h"
+#include "reports/certificate/alike.h"
 #include "reports/certificate/victim_line.h"
 #include "reports/escape.h"
 #include "reports/plain_page.h"
 
+#include <stdint.h>
 #include <string.h>
 
 static const char style[] =
@@ -115,30 +117,64 @@ static void put_permitted(const struct json *p, struct buf *out) {
 
 /* ---- hosts and preflight ---- */
 
-static void put_host(const struct json *h, struct buf *out) {
-    const struct json *i = json_get(h, "inventory");
-    escape_printf(out, "<h3>%s</h3>\n<dl>\n", text(h, "name"));
-    put_term(out, "reached by", text(h, "provider"));
-    put_term(out, "address", text(h, "address"));
-    put_term(out, "node", text(h, "node"));
-    put_term(out, "rack", text(h, "rack"));
-    static const char *const keys[] = {"system",  "kernel",    "libc",
-                                       "machine", "processor", "driver"};
-    for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
-        put_term(out, keys[k], text(i, keys[k]));
-    put_number(out, "processors", json_get(i, "processors"), "");
-    put_number(out, "memory", json_get(i, "memory_mb"), " MiB");
-    json_each(g, json_get(i, "gpus")) escape_printf(
-        out, "<dt>GPU</dt><dd>%s <code>%s</code></dd>\n", text(g, "model"), text(g, "name"));
-    json_each(n, json_get(i, "nics"))
-        escape_printf(out, "<dt>network</dt><dd>%s <code>%s</code>, MTU %s</dd>\n", text(n, "name"),
-                      text(n, "address"), text(n, "mtu"));
-    json_each(p, json_get(i, "programs"))
-        escape_printf(out, "<dt>%s</dt><dd><code>%s</code></dd>\n", p->key, json_string(p, ""));
-    buf_puts(out, "</dl>\n");
+static void name_hosts(struct alike *a, const struct json *hosts) {
+    json_each(h, hosts) alike_add_host(a, text(h, "name"));
 }
 
-static void put_preflight(const struct json *list, struct buf *out) {
+/* Who each is; what they are made of stands below, once for all that are the same. */
+static void put_host(const struct json *h, struct buf *out) {
+    const struct json *i = json_get(h, "inventory");
+    escape_printf(out, "<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>",
+                  text(h, "name"), text(h, "provider"), text(h, "address"), text(h, "node"),
+                  text(h, "rack"));
+    json_each(n, json_get(i, "nics"))
+        escape_printf(out, "%s <code>%s</code> ", text(n, "name"), text(n, "address"));
+    json_each(g, json_get(i, "gpus")) escape_printf(out, "<code>%s</code> ", text(g, "name"));
+    buf_puts(out, "</td></tr>\n");
+}
+
+static void put_inventories(const struct json *hosts, struct buf *out) {
+    static const char *const own[] = {"host", "address", "name", NULL};
+    struct alike a = {0};
+    name_hosts(&a, hosts);
+    size_t n = 0;
+    json_each(h, hosts) alike_add(&a, n++, "", json_get(h, "inventory"), own);
+    buf_puts(out, "<table>\n<thead><tr><th>inventory</th><th>is</th><th>on</th></tr></thead>\n");
+    alike_put(&a, out);
+    buf_puts(out, "</table>\n");
+    alike_fini(&a);
+}
+
+static void put_all_hosts(const struct json *hosts, struct buf *out) {
+    buf_puts(out, "<h2>Hosts</h2>\n<table>\n<thead><tr><th>host</th><th>reached by</th><th>address"
+                  "</th><th>node</th><th>rack</th><th>cards and GPUs</th></tr></thead>\n");
+    json_each(h, hosts) put_host(h, out);
+    buf_puts(out, "</table>\n");
+    put_inventories(hosts, out);
+}
+
+/* What probes have measured is by host, or of all together. */
+static void put_figures(const struct json *list, const struct json *hosts, struct buf *out) {
+    static const char *const elsewhere[] = {"inventory", "name", "path", "host", NULL};
+    buf_puts(out, "<h3>Figures</h3>\n<table>\n<thead><tr><th>figure</th><th>is</th><th>on</th></tr>"
+                  "</thead>\n");
+    json_each(p, list) {
+        struct alike a = {0};
+        name_hosts(&a, hosts);
+        json_each(f, json_get(p, "figures")) {
+            size_t host = alike_find_host(&a, f->key);
+            const char *key = host == SIZE_MAX ? f->key : "";
+            alike_add(&a, host,
+                      arena_printf(&a.arena, "%s%s%s", text(p, "name"), *key ? " " : "", key), f,
+                      elsewhere);
+        }
+        alike_put(&a, out);
+        alike_fini(&a);
+    }
+    buf_puts(out, "</table>\n");
+}
+
+static void put_preflight(const struct json *list, const struct json *hosts, struct buf *out) {
     if (!list)
         return;
     buf_puts(out, "<h2>Preflight</h2>\n<table>\n<thead><tr><th>probe</th><th>result</th><th>seen"
@@ -147,6 +183,7 @@ static void put_preflight(const struct json *list, struct buf *out) {
         out, "<tr><td>%s</td><td class=\"%s\">%s</td><td>%s</td></tr>\n", text(p, "name"),
         tone_of(text(p, "status")), text(p, "status"), text(p, "seen"));
     buf_puts(out, "</table>\n");
+    put_figures(list, hosts, out);
 }
 
 /* ---- runs ---- */
@@ -276,9 +313,8 @@ void certificate_page(const struct json *c, struct buf *out) {
     put_victims(json_get(c, "racks"), "Racks", "rack", out);
     put_left_out(json_get(c, "left_out"), out);
     put_permitted(json_get(c, "permitted"), out);
-    put_preflight(json_get(c, "preflight"), out);
-    buf_puts(out, "<h2>Hosts</h2>\n");
-    json_each(h, json_get(c, "hosts")) put_host(h, out);
+    put_preflight(json_get(c, "preflight"), json_get(c, "hosts"), out);
+    put_all_hosts(json_get(c, "hosts"), out);
     put_hashes(c, out);
     buf_puts(out, "</body>\n</html>\n");
 }
