@@ -29,6 +29,7 @@ struct carrier {
     struct buf out;
     bool ended, shut;
     bool *freed; /* by a callback that is being called */
+    int64_t heard_ns;
 };
 
 /* ---- the two ends ---- */
@@ -143,6 +144,7 @@ static bool read_some(struct carrier *c) {
         end_of_file(c, n < 0 && errno != ECONNRESET ? -errno : 0);
         return false;
     }
+    c->heard_ns = clock_monotonic_ns();
     frames_hear(&c->in, bytes, (size_t)n);
     return tell_all(c);
 }
@@ -201,24 +203,48 @@ static void put(struct carrier *c, const struct buf *text, size_t fds_n) {
     frame_put(&c->out, whole->data, whole->len);
 }
 
-int carrier_send(struct carrier *c, const struct buf *text, const int *fds, size_t n,
-                 struct err *err) {
-    assert(n <= CHANNEL_FDS_MAX && text->len > 2 && text->data[text->len - 1] == '}');
+static int may_send(const struct carrier *c, size_t n, struct err *err) {
     if (c->shut || c->ends.out < 0)
         return err_set(err, -EPIPE, "send a message");
-    if (text->len > FRAME_MAX / 2 || c->out.len > WAITS_MAX)
+    if (n > FRAME_MAX / 2 || c->out.len > WAITS_MAX)
         return err_set(err, -ENOBUFS, "send a message");
-    int r = n ? send_descriptors(c, fds, n, err) : 0;
-    if (r)
-        return r;
-    put(c, text, n);
-    if ((r = write_some(c)) != 0) {
+    return 0;
+}
+
+/* What the other end does not take now waits. */
+static int begin_sending(struct carrier *c, struct err *err) {
+    int r = write_some(c);
+    if (r) {
         buf_clear(&c->out);
         return err_set(err, r, "send a message");
     }
     if (c->out.len && !c->on_out)
         c->on_out = loop_fd(c->loop, c->ends.out, LOOP_WRITE, on_out, c);
     return 0;
+}
+
+int carrier_send(struct carrier *c, const struct buf *text, const int *fds, size_t n,
+                 struct err *err) {
+    assert(n <= CHANNEL_FDS_MAX && text->len > 2 && text->data[text->len - 1] == '}');
+    int r = may_send(c, text->len, err);
+    if (r == 0 && n)
+        r = send_descriptors(c, fds, n, err);
+    if (r)
+        return r;
+    put(c, text, n);
+    return begin_sending(c, err);
+}
+
+int carrier_send_bytes(struct carrier *c, const char *bytes, size_t n, struct err *err) {
+    int r = may_send(c, n, err);
+    if (r)
+        return r;
+    buf_put(&c->out, bytes, n);
+    return begin_sending(c, err);
+}
+
+int64_t carrier_heard_ns(const struct carrier *c) {
+    return c->heard_ns;
 }
 
 int carrier_flush(struct carrier *c, int timeout_ms) {

@@ -46,6 +46,10 @@ struct carrier *carrier_free(struct carrier *c); /* NULL is allowed; returns NUL
  * taken nothing for very long; another -errno. */
 int carrier_send(struct carrier *c, const struct buf *text, const int *fds, size_t n,
                  struct err *err);
+/* Bytes that are no message, for who has asked for them in their place. The same codes. */
+int carrier_send_bytes(struct carrier *c, const char *bytes, size_t n, struct err *err);
+/* CLOCK_MONOTONIC when what is told now was read; 0: nothing has come yet. */
+int64_t carrier_heard_ns(const struct carrier *c);
 /* Tells of all that has come by now. */
 void carrier_read(struct carrier *c);
 /* Waits until the other end has taken what waits; 0, or -ETIME, or -EPIPE. */

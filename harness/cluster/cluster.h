@@ -96,7 +96,7 @@ struct cluster_callbacks {
      * not, or NULL. */
     void (*dumped)(void *arg, struct node *n, pid_t pid, const char *name, const struct buf *text);
     void (*dump_over)(void *arg, struct node *n, const char *error);
-    /* The clock of a node's host has been asked, as each second; b: what is known of it now. was: what was
+    /* The clock of a node's host has been asked, told once a second; b: what is known of it now. was: what was
      * known of it before, where it, or ours, has been set since; else NULL. */
     void (*clock)(void *arg, struct node *n, const struct clock_bound *b,
                   const struct clock_bound *was);

@@ -43,6 +43,9 @@ struct host_link {
     struct far_calls calls;
     struct clock_bound clock; /* theirs */
     struct loop_source *on_clock;
+    unsigned asked,
+        again;   /* asked: so often in this second; again: may be asked so often more at once */
+    bool untold; /* what is known of it in this second */
     struct clock_stamp moment; /* of the message that is being told, if `told` */
     bool told;
     bool dumping;  /* it has been asked for a dump, and has not said that this is over */
@@ -179,15 +182,26 @@ static struct clock_stamp moment(const struct host_link *l) {
 
 /* ---- their clock ---- */
 
-static const int64_t clock_every_ns = 1000000000;
+/* In a second of silence a bound widens by 100 us to either side. So it is asked more often than it is told, and
+ * again at once while the answers have been slow ones. */
+enum { CLOCK_ASKED_A_SECOND = 5, CLOCK_AGAIN = 4 };
 
-static void on_clock_due(void *arg, int64_t now_ns) {
-    struct host_link *l = arg;
+static const int64_t clock_good_ns = 50000; /* half of what is promised of a bound */
+
+static void ask_clock(struct host_link *l) {
     struct buf text = {0};
     struct json_writer w = node_say(&text, "clock");
     json_put_i64(&w, "t1", clock_monotonic_ns());
     node_say_send(l->node, &text, &w, NULL);
-    loop_timer_at(l->on_clock, now_ns + clock_every_ns);
+}
+
+static void on_clock_due(void *arg, int64_t now_ns) {
+    struct host_link *l = arg;
+    l->untold |= l->asked == 0;
+    l->asked = (l->asked + 1) % CLOCK_ASKED_A_SECOND;
+    l->again = CLOCK_AGAIN;
+    ask_clock(l);
+    loop_timer_at(l->on_clock, now_ns + 1000000000 / CLOCK_ASKED_A_SECOND);
 }
 
 static void on_clock(struct host_link *l, const struct json *m) {
@@ -195,10 +209,21 @@ static void on_clock(struct host_link *l, const struct json *m) {
     const struct clock_sample s = {.t1 = json_get_i64(m, "t1", 0),
                                    .t2 = json_get_i64(m, "t2", 0),
                                    .t3 = json_get_i64(m, "t3", 0),
-                                   .t4 = clock_monotonic_ns()};
+                                   .t4 = carrier_heard_ns(l->node->control)};
     const struct clock_bound before = l->clock;
     int r = clock_bound_add(&l->clock, &s);
-    if (r != -EINVAL && c->cb.clock)
+    bool good = (l->clock.high_ns - l->clock.low_ns) / 2 <= clock_good_ns;
+    if (!good && l->again > 0) {
+        l->again--;
+        ask_clock(l);
+    } else {
+        l->again = 0;
+    }
+    bool due = r == -ESTALE || (r == 0 && l->untold && l->again == 0);
+    if (!due)
+        return;
+    l->untold = false;
+    if (c->cb.clock)
         c->cb.clock(c->arg, l->node, &l->clock, r == -ESTALE ? &before : NULL);
 }
 
@@ -227,6 +252,7 @@ int host_link_ready(struct host_link *l, struct err *err) {
     const struct cluster *c = l->node->cluster;
     char name[SHARED_NAME_MAX];
     loop_source_free(l->on_clock); /* of a life before */
+    l->asked = 0;
     l->on_clock = loop_timer(c->loop, on_clock_due, l);
     loop_timer_at(l->on_clock, 0);
     name_shared(l, name);

@@ -730,10 +730,9 @@ static void on_beat(struct helper *h, struct message *m) {
 }
 
 static void on_clock(struct helper *h, struct message *m) {
-    int64_t heard_ns = clock_monotonic_ns();
     answer(h, "clock");
     json_put_i64(&h->w, "t1", json_get_i64(m->json, "t1", 0));
-    json_put_i64(&h->w, "t2", heard_ns);
+    json_put_i64(&h->w, "t2", carrier_heard_ns(h->carrier));
     json_put_i64(&h->w, "t3", clock_monotonic_ns());
     answer_send(h, NULL, 0);
 }

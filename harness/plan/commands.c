@@ -141,7 +141,7 @@ static void add_judges(struct commands_list *l) {
 static const char *reaching(struct plan *p, const struct provider *provider, const char *host) {
     const struct cluster_spec *c = &p->scenario->cluster;
     const struct provider_wish wish = {.ssh = c->ssh, .program = "rankquake-node"};
-    if (provider->copy)
+    if (provider->copies)
         return arena_printf(&p->arena, "%s %s", c->ssh ? c->ssh : provider->name, host);
     return words_of(p, provider->reach(&wish, host, &p->arena));
 }

@@ -28,7 +28,7 @@ struct host_inquiry {
     struct arena arena;
     const struct provider *provider;
     struct provider_wish wish;
-    const char *helper;
+    struct buf helper; /* to be copied; empty: it is not */
     unsigned samples;
     size_t open; /* hosts that have not been settled */
 };
@@ -49,8 +49,6 @@ struct inquired_host {
     bool carrier_ended, process_ended;
     int status;
 };
-
-static int begin(struct inquired_host *a, enum step step, struct err *err);
 
 /* ---- what is wrong ---- */
 
@@ -104,31 +102,12 @@ static void settle(struct inquired_host *a) {
         loop_stop(x->loop);
 }
 
-/* What comes next when a command has ended, and all that it had to say was heard. */
-static void go_on(struct inquired_host *a) {
-    struct err err;
-    bool no_helper = WIFEXITED(a->status) && WEXITSTATUS(a->status) == PROVIDER_NO_HELPER;
+/* The command has ended, and all that it had to say was heard. */
+static void finish(struct inquired_host *a) {
     let_go(a);
-    int r = 0;
-    if (a->refused || a->step == LEAVING) {
-        settle(a);
-        return;
-    }
-    if (a->step == REACHING && no_helper && a->of->provider->copy && !a->host->copied) {
-        r = begin(a, COPYING, &err);
-    } else if (a->step == COPYING && a->status == 0) {
-        a->host->copied = true;
-        r = begin(a, REACHING, &err);
-    } else {
+    if (a->step != LEAVING)
         refuse_end(a);
-        settle(a);
-        return;
-    }
-    if (r) {
-        err_wrap(&err, "%s: ", a->host->name);
-        refuse(a, &err);
-        settle(a);
-    }
+    settle(a);
 }
 
 static void on_said(void *arg, int fd, int what) {
@@ -159,7 +138,7 @@ static void on_process_end(void *arg, int fd, int what) {
     }
     if (a->carrier && !a->carrier_ended)
         carrier_read(a->carrier);
-    go_on(a);
+    finish(a);
 }
 
 static void on_late(void *arg, int64_t now_ns) {
@@ -170,6 +149,19 @@ static void on_late(void *arg, int64_t now_ns) {
             (int)(wait_ns / 1000000000), *said ? ", but \"" : "", said, *said ? "\"" : "");
     refuse(a, &err);
     process_signal(&a->process, SIGKILL);
+}
+
+/* ---- the copy ---- */
+
+/* The shell there has found none, and reads so many bytes. */
+static void on_copy(struct inquired_host *a, const struct json *m) {
+    const struct buf *helper = &a->of->helper;
+    if (!helper->len)
+        return;
+    a->step = COPYING;
+    a->host->copied = true;
+    carrier_send_bytes(a->carrier, helper->data, helper->len,
+                       NULL); /* its end follows, and is told */
 }
 
 /* ---- questions ---- */
@@ -223,7 +215,7 @@ static void on_hello(struct inquired_host *a, const struct json *m) {
 
 static void on_clock(struct inquired_host *a, const struct json *m) {
     const struct clock_sample s = {json_get_i64(m, "t1", 0), json_get_i64(m, "t2", 0),
-                                   json_get_i64(m, "t3", 0), clock_monotonic_ns()};
+                                   json_get_i64(m, "t3", 0), carrier_heard_ns(a->carrier)};
     struct err err;
     if (clock_bound_add(&a->host->clock, &s) != -EINVAL) {
         ask_next(a);
@@ -261,10 +253,9 @@ static void on_message(void *arg, struct message *m) {
         const char *op;
         enum step step; /* when it is expected */
         void (*fn)(struct inquired_host *a, const struct json *m);
-    } answers[] = {{"hello", REACHING, on_hello},
-                   {"clock", ASKING, on_clock},
-                   {"inventory", ASKING, on_inventory},
-                   {"left", ASKING, on_inventory}};
+    } answers[] = {{"copy", REACHING, on_copy},         {"hello", REACHING, on_hello},
+                   {"hello", COPYING, on_hello},        {"clock", ASKING, on_clock},
+                   {"inventory", ASKING, on_inventory}, {"left", ASKING, on_inventory}};
     struct inquired_host *a = arg;
     const char *op = json_get_string(m->json, "op", "");
     if (str_eq(op, "broken"))
@@ -289,16 +280,15 @@ static void on_carrier_end(void *arg, const struct err *why) {
 
 /* ---- a command ---- */
 
-static int spawn(struct inquired_host *a, enum step step, int in, int out, struct err *err) {
+static int spawn(struct inquired_host *a, int end, struct err *err) {
     struct host_inquiry *x = a->of;
     int said[2];
     if (pipe2(said, O_CLOEXEC) != 0)
         return err_set(err, -errno, "make a pipe");
     fcntl(said[0], F_SETFL, O_NONBLOCK);
     const struct process_spawn s = {
-        .argv = step == COPYING ? x->provider->copy(&x->wish, a->host->name, &x->arena)
-                                : x->provider->reach(&x->wish, a->host->name, &x->arena),
-        .fds = (int[]){in, out, said[1]},
+        .argv = x->provider->reach(&x->wish, a->host->name, &x->arena),
+        .fds = (int[]){end, end, said[1]},
         .session = true, /* nobody is asked for a password at the terminal */
     };
     int r = process_spawn(&s, &a->process, err);
@@ -313,17 +303,12 @@ static int spawn(struct inquired_host *a, enum step step, int in, int out, struc
     return 0;
 }
 
-static int begin_copy(struct inquired_host *a, struct err *err) {
-    FILE_CLOSE int in = file_open_plain(a->of->helper, err);
-    FILE_CLOSE int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    return in < 0 ? in : spawn(a, COPYING, in, out, err);
-}
-
-static int begin_talk(struct inquired_host *a, struct err *err) {
+static int begin(struct inquired_host *a, struct err *err) {
     int ends[2];
+    a->since_ns = clock_monotonic_ns();
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return err_set(err, -errno, "make a socket pair");
-    int r = spawn(a, REACHING, ends[1], ends[1], err);
+    int r = spawn(a, ends[1], err);
     close(ends[1]);
     if (r) {
         close(ends[0]);
@@ -334,14 +319,6 @@ static int begin_talk(struct inquired_host *a, struct err *err) {
     return 0;
 }
 
-static int begin(struct inquired_host *a, enum step step, struct err *err) {
-    a->step = step;
-    a->carrier_ended = a->process_ended = false;
-    buf_clear(&a->said);
-    a->since_ns = clock_monotonic_ns();
-    return step == COPYING ? begin_copy(a, err) : begin_talk(a, err);
-}
-
 static void begin_host(struct inquired_host *a) {
     struct host_inquiry *x = a->of;
     struct err err;
@@ -349,7 +326,7 @@ static void begin_host(struct inquired_host *a) {
     a->on_late = loop_timer(x->loop, on_late, a);
     loop_timer_at(a->on_late, clock_monotonic_ns() + wait_ns);
     int r = x->provider->check(a->host->name, &err);
-    if (r == 0 && (r = begin(a, REACHING, &err)) != 0)
+    if (r == 0 && (r = begin(a, &err)) != 0)
         err_wrap(&err, "%s: ", a->host->name);
     if (r) {
         refuse(a, &err);
@@ -359,27 +336,27 @@ static void begin_host(struct inquired_host *a) {
 
 /* ---- all of them ---- */
 
-static int name_helper(struct host_inquiry *x, struct err *err) {
-    BUF_FINI struct buf bytes = {0};
+static int read_helper(struct host_inquiry *x, struct err *err) {
     char hash[65];
-    if (!x->provider->copy)
+    if (!x->provider->copies)
         return 0;
-    int r = file_read_plain(x->helper, HELPER_MAX, &bytes, err);
+    int r = file_read_plain(x->wish.program, HELPER_MAX, &x->helper, err);
     if (r)
         return r;
-    sha256_of(bytes.data, bytes.len, hash);
+    sha256_of(x->helper.data, x->helper.len, hash);
     x->wish.helper = arena_strdup(&x->arena, hash);
+    x->wish.offered = x->helper.len;
     return 0;
 }
 
 int examined_hosts_ask(const struct provider *p, struct provider_wish *w, const char *helper,
                        unsigned samples, struct examined_host *v, size_t n, struct arena *a,
                        struct err *err) {
-    struct host_inquiry x = {.provider = p, .wish = *w, .helper = helper, .samples = samples};
+    struct host_inquiry x = {.provider = p, .wish = *w, .samples = samples};
     x.wish.program = helper;
     struct inquired_host *all = mem_array(struct inquired_host, n);
     x.loop = loop_new(err);
-    int r = x.loop ? name_helper(&x, err) : -ENOMEM;
+    int r = x.loop ? read_helper(&x, err) : -ENOMEM;
     for (size_t i = 0; i < n && r == 0; i++) {
         all[i] =
             (struct inquired_host){.of = &x, .host = &v[i], .process = PROCESS_NONE, .said_fd = -1};
@@ -394,6 +371,7 @@ int examined_hosts_ask(const struct provider *p, struct provider_wish *w, const 
         w->helper = arena_strdup(a, x.wish.helper);
     loop_free(x.loop);
     arena_fini(&x.arena);
+    buf_fini(&x.helper);
     free(all);
     return r;
 }

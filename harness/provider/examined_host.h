@@ -16,7 +16,7 @@ struct examined_host {
     struct err why;     /* it does not: a sentence with its name */
     struct hello hello; /* from here on: it does */
     bool copied;
-    int64_t up_ns; /* from the start of the command to the helper's hello */
+    int64_t up_ns; /* from the start of the command to the helper's hello, with the copy */
     struct clock_bound clock;
     char address[46]; /* at which others reach it, as it sees it itself; "" when it has none */
     uint64_t network; /* its network namespace: with boot_id the same for who shares addresses */

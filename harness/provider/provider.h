@@ -14,10 +14,8 @@ struct provider_wish {
     const char *ssh;     /* the words before the host; NULL: as the provider has it */
     const char *helper;  /* which copy of the helper on the host: a hash of ours, in hex */
     const char *program; /* our own helper, which hosts find at the same path */
+    size_t offered;      /* bytes of it, which are sent to whoever says `copy`; 0: none are */
 };
-
-/* A command that finds no such copy ends with this exit code. */
-enum { PROVIDER_NO_HELPER = 91 };
 
 struct provider {
     const char *name, *summary;
@@ -28,13 +26,13 @@ struct provider {
     /* Hosts that are known without being named. NULL: they have to be named. Returns 0 with at least
      * one, in the arena, or -EINVAL with a sentence. */
     int (*find)(struct arena *a, const char *const **ret, size_t *ret_n, struct err *err);
+    bool
+        copies; /* where no helper is, the command asks for what is offered by a frame {"op":"copy"}, and starts that */
     /* The command that reaches the helper of a host; strings live in the arena. */
     const char *const *(*reach)(const struct provider_wish *w, const char *host, struct arena *a);
     /* The command that starts the outpost of preflight there: `rankquake preflight --outpost`, of the rankquake beside
      * w->program. */
     const char *const *(*outpost)(const struct provider_wish *w, const char *host, struct arena *a);
-    /* The command that puts what it reads there as the helper. NULL: it has to be there already. */
-    const char *const *(*copy)(const struct provider_wish *w, const char *host, struct arena *a);
 };
 
 /* The rankquake that is beside our own helper; in the arena. */

@@ -37,16 +37,23 @@ static const char *const *by_ssh(const struct provider_wish *w, const char *host
     return v;
 }
 
-/* Not every user's shell is a Bourne shell; `script` has no single quote. */
-static const char *in_shell(struct arena *a, const char *script) {
-    return arena_printf(a, "exec sh -c '%s'", script);
+/* Asks for the helper by a frame of 13 bytes, and takes it in. Others may copy it at the same time, and find it whole or not at
+ * all; what a connection that is lost has brought is not it. */
+static const char *copying(const struct provider_wish *w, struct arena *a) {
+    return arena_printf(
+        a,
+        "c() { umask 077; mkdir -p \"$d\" && printf \"\\000\\000\\000\\015\" && "
+        "printf \"%%s\" \"{\\\"op\\\":\\\"copy\\\"}\" && head -c %zu >\"$h.$$\" && "
+        "[ \"$(($(wc -c <\"$h.$$\")))\" = %zu ] && chmod 700 \"$h.$$\" && mv \"$h.$$\" \"$h\"; }; "
+        "[ -x \"$h\" ] || (c || { rm -f \"$h.$$\"; exit 1; }) || exit 1; ",
+        w->offered, w->offered);
 }
 
+/* Not every user's shell is a Bourne shell; the script has no single quote. */
 static const char *const *reach(const struct provider_wish *w, const char *host, struct arena *a) {
-    return by_ssh(w, host,
-                  in_shell(a, arena_printf(a, PLACE "[ -x \"$h\" ] || exit %d; exec \"$h\"",
-                                           w->helper, PROVIDER_NO_HELPER)),
-                  a);
+    const char *place = arena_printf(a, PLACE, w->helper);
+    const char *copy = w->offered ? copying(w, a) : "";
+    return by_ssh(w, host, arena_printf(a, "exec sh -c '%s%sexec \"$h\"'", place, copy), a);
 }
 
 /* A path within single quotes, which every shell takes as it stands. */
@@ -63,25 +70,13 @@ static const char *const *outpost(const struct provider_wish *w, const char *hos
     return by_ssh(w, host, arena_strdup(a, buf_str(&command)), a);
 }
 
-/* Others may copy it at the same time, and find it whole or not at all; where there is no room nothing of
- * it stays. */
-static const char *const *copy(const struct provider_wish *w, const char *host, struct arena *a) {
-    return by_ssh(w, host,
-                  in_shell(a, arena_printf(a,
-                                           PLACE "umask 077; mkdir -p \"$d\" && cat >\"$h.$$\" && "
-                                                 "chmod 700 \"$h.$$\" && mv \"$h.$$\" \"$h\" || "
-                                                 "{ rm -f \"$h.$$\"; exit 1; }",
-                                           w->helper)),
-                  a);
-}
-
 const struct provider provider_ssh = {
     .name = "ssh",
     .summary = "by ssh, which copies the helper there",
     .hosts = "a name that ssh knows, also USER@HOST",
     .tells_way = true,
+    .copies = true,
     .check = check,
     .reach = reach,
     .outpost = outpost,
-    .copy = copy,
 };

@@ -203,6 +203,42 @@ static void test_listener_may_free_the_carrier_that_tells_it(void **state) {
     pair_free(&p);
 }
 
+/* A helper that is copied: 300 kB, which no socket takes at once, and what is said after it. */
+static void test_bytes_for_who_asked_go_before_what_is_said_next(void **state) {
+    static char sent[300000], got[sizeof(sent) + 64];
+    const char hello[] = "{\"op\":\"hello\"}";
+    int ends[2];
+    size_t n = 0, whole = sizeof(sent) + 4 + strlen(hello);
+    struct end e = {0};
+    struct err err;
+    BUF_FINI struct buf text = {0};
+    struct loop *l = loop_new(&err);
+    const struct carrier_listener listener = {on_message, on_end, &e, NULL};
+    for (size_t i = 0; i < sizeof(sent); i++)
+        sent[i] = (char)(i * 7 + i / 256);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    e.carrier = carrier_new(l, &(struct carrier_ends){ends[0], ends[0], -1}, &listener);
+    assert_int_equal(carrier_heard_ns(e.carrier), 0);
+    buf_puts(&text, hello);
+    assert_int_equal(carrier_send_bytes(e.carrier, sent, sizeof(sent), &err), 0);
+    assert_true(carrier_waits(e.carrier) > 0);
+    assert_int_equal(carrier_send(e.carrier, &text, NULL, 0, &err), 0);
+    while (n < whole) {
+        ssize_t r = read(ends[1], got + n, sizeof(got) - n);
+        assert_true(r > 0);
+        n += (size_t)r;
+        assert_int_not_equal(carrier_flush(e.carrier, 0), -EPIPE);
+    }
+    assert_int_equal(n, whole);
+    assert_memory_equal(got, sent, sizeof(sent));
+    assert_memory_equal(got + sizeof(sent) + 4, hello, strlen(hello));
+    carrier_shut(e.carrier);
+    assert_int_equal(carrier_send_bytes(e.carrier, sent, 1, &err), -EPIPE);
+    close(ends[1]);
+    carrier_free(e.carrier);
+    loop_free(l);
+}
+
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     const struct CMUnitTest tests[] = {
@@ -212,6 +248,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_bytes_that_are_no_message_end_it_with_a_sentence),
         cmocka_unit_test(test_message_that_promises_more_than_its_lane_brought_is_refused),
         cmocka_unit_test(test_listener_may_free_the_carrier_that_tells_it),
+        cmocka_unit_test(test_bytes_for_who_asked_go_before_what_is_said_next),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
