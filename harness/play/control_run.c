@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "harness/play/jobs.h"
 #include "harness/play/last_words.h"
 #include "harness/play/start.h"
 #include "harness/run/built.h"
@@ -101,9 +102,10 @@ static bool nothing_read(struct outcome_of_run *run, const struct plan *p, const
 }
 
 /* A cache that cannot be written costs time, not the run. */
-static void keep(const char *cache, struct outcome_of_run *run, struct control *ret) {
+static void keep(const char *cache, struct outcome_of_run *run, bool beside, struct control *ret) {
     struct err err;
     control_take(&run->history, &run->rounds, ret);
+    ret->beside = beside;
     str_copy(ret->dir, sizeof(ret->dir), run->dir.path);
     str_copy(ret->made, sizeof(ret->made), run->dir.path);
     /* The weights first: whoever finds a result finds them. */
@@ -136,7 +138,7 @@ static int control_outcome(struct outcome_of_run *run, const struct plan *p,
     }
     if (nothing_read(run, p, dir, o, err))
         return EXIT_INCONCLUSIVE;
-    keep(cache, run, ret);
+    keep(cache, run, o->control, ret);
     if (o->brief)
         outcome_report(run, p, &run->dir, NULL, NULL); /* a page links it */
     return EXIT_PASS;
@@ -215,11 +217,16 @@ int suite_control(const struct plan *p, const struct suite_options *o, const str
     if (suite_build(p, o, err) != EXIT_PASS || control_key(p, o->bin, key, err) < 0 ||
         find_cache(o, key, cache, sizeof(cache), err) < 0)
         return EXIT_BROKEN;
-    if (o->fresh || !*cache || control_read(cache, ret, NULL) < 0)
+    if (o->fresh || !*cache || control_read(cache, ret, NULL) < 0 ||
+        (ret->beside && suite_judges_pace(p->scenario)))
         return run_control(p, o, dir, cache, ret, err);
     if (!o->brief && !o->wish.quiet)
         fprintf(outcome_stage(o), "control run: kept (--fresh renews it)\n");
     return EXIT_PASS;
+}
+
+bool suite_judges_pace(const struct scenario *s) {
+    return job_must_be_alone(s) || s->expect.goodput;
 }
 
 static int prepare(const struct plan *p, const struct suite_options *o, struct err *err) {

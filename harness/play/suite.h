@@ -13,11 +13,12 @@ struct suite_options {
     const char *const *sets; /* key=value as given with --set, NULL-ended; NULL: none */
     bool keep, strict, pcap;
     bool interactive, paused; /* it takes faults by hand: harness/run/hand.h */
-    bool beside; /* one of several side by side: what concerns all of them has been said */
-    bool alone;  /* without a control run: nothing is compared, and no report is made */
-    bool brief;  /* a status line where there is a terminal; the caller prints what came of it */
-    bool ahead;  /* a control run for others, each of which tells what is wrong with it */
-    bool fresh;  /* make the control run although its result is in the cache */
+    bool beside;  /* one of several side by side: what concerns all of them has been said */
+    bool alone;   /* without a control run: nothing is compared, and no report is made */
+    bool brief;   /* a status line where there is a terminal; the caller prints what came of it */
+    bool control; /* nothing but the control run, which others are made beside */
+    bool ahead;   /* a control run for others, each of which tells what is wrong with it */
+    bool fresh;   /* make the control run although its result is in the cache */
     const char *place; /* live.h: which of several it is, "2 of 6"; NULL: the only one */
     int64_t place_left_ns;
     const char *verb; /* that plays it, for whom its headway is told; NULL: run */
@@ -43,6 +44,9 @@ int suite_control(const struct plan *p, const struct suite_options *o, const str
  * set), before the first of them is started. What it leaves in out is gone afterwards; one that
  * fails is left for its run to tell. Returns EXIT_PASS, or EXIT_INTERRUPTED. */
 int suite_prepare(const struct plan *p, const struct suite_options *o);
+
+/* Whether what it expects is measured by the control run's pace: one that was made beside others is none for it. */
+bool suite_judges_pace(const struct scenario *s);
 
 /* What a generated scenario needs to know of a control run. */
 struct generate_run suite_generate_run(const struct control *c);

@@ -257,6 +257,7 @@ int control_read(const char *dir, struct control *ret, struct err *err) {
                                 .first_step = json_get_i64(j, "first_step", -1),
                                 .last_step = json_get_i64(j, "last_step", -1),
                                 .told = json_get_bool(j, "told", false),
+                                .beside = json_get_bool(j, "beside", false),
                                 .kept = json_get_i64(j, "kept", -1),
                                 .saves_told = json_get_bool(j, "saves_told", false),
                                 .commits = json_get_i64(j, "commits", 0),
@@ -314,6 +315,8 @@ static void put_control(struct buf *out, const struct control *c) {
     json_put_i64(&w, "first_step", c->first_step);
     json_put_i64(&w, "last_step", c->last_step);
     json_put_bool(&w, "told", c->told);
+    if (c->beside)
+        json_put_bool(&w, "beside", true);
     json_put_string(&w, "saves", c->saves);
     json_put_bool(&w, "saves_told", c->saves_told);
     json_put_i64(&w, "commits", c->commits);

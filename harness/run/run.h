@@ -15,6 +15,7 @@ struct control {
     int64_t pace_ns;               /* goodput_pace_ns: mean of all; 0: no two steps */
     int64_t first_step, last_step; /* that any worker told; -1: no steps */
     bool told;                     /* its steps can be held: the job itself sends them */
+    bool beside;                   /* others ran meanwhile: its pace is that of a busy host */
     int64_t start_ns, train_ns; /* begin to steady state, and from there to the last worker's end */
     int64_t steps_ns;           /* from steady state to the last step, 0: none came after it */
     int64_t kept;    /* complete checkpoints that it keeps, of more; -1: all, or nobody knows */

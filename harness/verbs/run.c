@@ -110,7 +110,9 @@ static int run_all(struct run_request *q) {
         todo_count(q);
         todo_begin(q);
     }
-    if (!bad && q->jobs > 1)
+    if (!bad && q->suite.control)
+        beside_prepare(q, &t);
+    else if (!bad && q->jobs > 1)
         beside_run(q, &t);
     else if (!bad)
         run_one_by_one(q, &t);

@@ -99,6 +99,21 @@ rc=$?
 [ $rc = 130 ] || fail "interrupted in the control run: exit $rc, wanted 130"
 [ -z "$(ls "$dir/first-cut")" ] || fail "after that interruption: $(ls "$dir/first-cut")"
 
+# A control run that is made beside others is kept for the runs that follow, but for those that are measured by its pace.
+(
+    export XDG_CACHE_HOME=$dir/cache
+    made() { cat "$dir"/cache/rankquake/control/*/control.json; }
+    "$BIN/rankquake" run "$dir/one.yaml" --beside --control --out "$dir/ahead" >"$dir/said" 2>&1 || fail 'a control run alone'
+    [ -z "$(ls "$dir/ahead")" ] || fail "after a control run alone: $(ls "$dir/ahead")"
+    made | grep -q '"beside":true' || fail "it was made beside others: $(made)"
+    "$BIN/rankquake" run "$dir/one.yaml" --out "$dir/kept" >"$dir/said" 2>&1 || fail 'a run after it'
+    grep -q 'control run: kept' "$dir/said" || fail 'it was made again'
+    "$BIN/rankquake" run "$dir/one.yaml" --set expect.goodput=1% --out "$dir/paced" >"$dir/said" 2>&1
+    grep -q 'control run: kept' "$dir/said" && fail 'a pace was measured by it'
+    made | grep -q '"beside"' && fail "it was not made anew: $(made)"
+    exit $bad
+) || bad=1
+
 "$BIN/rankquake" run "$dir/one.yaml" --jobs 0 >"$dir/said" 2>&1
 [ $? = 64 ] && grep -qF -- '--jobs 0: write a whole number from 1' "$dir/said" || fail '--jobs 0 was taken'
 exit $bad

@@ -75,8 +75,9 @@ const struct verb_option asked_options[] = {
     {"--untrusted", NULL,
      "for files that somebody else wrote: start nothing of them outside of nodes; needs --rootfs"},
     VERB_HEADWAY,
-    {"--beside", NULL, NULL}, /* jobs.h: somebody else speaks for all runs */
-    {"--alone", NULL, NULL},  /* suite.h: its history is all that is wanted */
+    {"--beside", NULL, NULL},  /* jobs.h: somebody else speaks for all runs */
+    {"--control", NULL, NULL}, /* beside.h: its control run alone */
+    {"--alone", NULL, NULL},   /* suite.h: its history is all that is wanted */
     {0},
 };
 
@@ -178,6 +179,7 @@ static int take_options(struct run_request *q, const struct arguments *a) {
                                 "--interactive is for one run at a time; leave --jobs out");
     q->suite.beside = arguments_value(a, "--beside");
     q->suite.alone = arguments_value(a, "--alone");
+    q->suite.control = arguments_value(a, "--control");
     q->suite.fresh = arguments_value(a, "--fresh");
     q->ci = arguments_value(a, "--ci");
     q->sets = arguments_sets(a, &q->arena);
