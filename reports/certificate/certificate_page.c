@@ -15,6 +15,8 @@ static const char style[] =
     "nowrap}\n"
     "code{overflow-wrap:anywhere;font-size:.85em}dl{display:grid;grid-template-columns:12rem "
     "1fr;gap:.2rem 1rem;margin:1rem 0}dt{opacity:.7}dd{margin:0}\n"
+    ".alike td{overflow-wrap:anywhere}.alike td:first-child{width:34%}.alike "
+    "td:last-child{width:24%}\n"
     "@page{size:A4;margin:16mm}\n"
     "@media print{:root{color-scheme:light}body{font-size:10pt;margin:0;max-width:none;padding:0}"
     "h2{break-after:avoid}tr,dl{break-inside:avoid}thead{display:table-header-group}"
@@ -139,7 +141,10 @@ static void put_inventories(const struct json *hosts, struct buf *out) {
     name_hosts(&a, hosts);
     size_t n = 0;
     json_each(h, hosts) alike_add(&a, n++, "", json_get(h, "inventory"), own);
-    buf_puts(out, "<table>\n<thead><tr><th>inventory</th><th>is</th><th>on</th></tr></thead>\n");
+    buf_puts(
+        out,
+        "<h3>Inventory</h3>\n<table "
+        "class=\"alike\">\n<thead><tr><th>inventory</th><th>is</th><th>on</th></tr></thead>\n");
     alike_put(&a, out);
     buf_puts(out, "</table>\n");
     alike_fini(&a);
@@ -156,12 +161,15 @@ static void put_all_hosts(const struct json *hosts, struct buf *out) {
 /* What probes have measured is by host, or of all together. */
 static void put_figures(const struct json *list, const struct json *hosts, struct buf *out) {
     static const char *const elsewhere[] = {"inventory", "name", "path", "host", NULL};
-    buf_puts(out, "<h3>Figures</h3>\n<table>\n<thead><tr><th>figure</th><th>is</th><th>on</th></tr>"
+    buf_puts(out, "<h3>Figures</h3>\n<table "
+                  "class=\"alike\">\n<thead><tr><th>figure</th><th>is</th><th>on</th></tr>"
                   "</thead>\n");
     json_each(p, list) {
         struct alike a = {0};
         name_hosts(&a, hosts);
         json_each(f, json_get(p, "figures")) {
+            if (f->type == JSON_ARRAY && !json_first(f))
+                continue; /* nothing was found, as the result says */
             size_t host = alike_find_host(&a, f->key);
             const char *key = host == SIZE_MAX ? f->key : "";
             alike_add(&a, host,

@@ -48,6 +48,8 @@ says 64 'write job, node or shared' 'bad class' "$rq" certify one.yaml --allow a
 says 64 'as in 22:00-06:00' 'bad window' "$rq" certify one.yaml --window noon --plan
 says 64 'no such probe' 'no probe' "$rq" certify one.yaml --without weather --yes
 says 64 'there is no such file; ssh-keygen' 'no key' "$rq" certify one.yaml --key none --yes
+ssh-keygen -q -t ed25519 -N secret -C '' -f locked || exit 1
+says 64 '--key locked: .*nothing was done' 'a key with a passphrase' setsid -w "$rq" certify one.yaml --key locked --yes
 closed=$(date -d '+2 hours' +%H:%M)-$(date -d '+3 hours' +%H:%M)
 says 4 'no --window is open' 'closed window' "$rq" certify one.yaml --window "$closed" --yes
 says 0 'node    node-kill on n1' 'the plan' "$rq" certify two.yaml --allow node --plan

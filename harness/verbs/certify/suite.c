@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
+#include "harness/certify/signature.h"
 #include "harness/host/host_hold.h"
 #include "harness/host/host_self.h"
 #include "harness/play/library.h"
@@ -303,6 +304,16 @@ static int certify_locked(struct certification *c) {
     return code ? code : certify_issue(c);
 }
 
+/* A key that wants a passphrase of nobody is better known before hosts are broken for it. */
+static int try_key(const struct certification *c) {
+    BUF_FINI struct buf text = {0}, signature = {0};
+    struct err err = {0};
+    buf_puts(&text, "tried before anything is done");
+    if (!c->key || signature_make(c->key, &text, &signature, &err) == 0)
+        return 0;
+    return verb_usage_error(c->arguments->verb, "--key %s: %s; nothing was done", c->key, err.msg);
+}
+
 static int certify(struct certification *c) {
     int lock = -1;
     int code = take_options(c);
@@ -314,6 +325,7 @@ static int certify(struct certification *c) {
     if (c->plan_only)
         return EXIT_PASS;
     code = certify_accept(c);
+    code = code ? code : try_key(c);
     code = code ? code : take_hosts(c, &lock);
     code = code ? code : certify_locked(c);
     file_close(&lock);
