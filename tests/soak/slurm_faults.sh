@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The scheduler's disasters, with a real Slurm in the nodes: an unchanged script for sbatch goes through each of them, one verdict is
 # given over all attempts of the job, and where nothing was struck the verdict is open. What would not survive is caught.
-# deadline: 480 s
+# deadline: 600 s
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/runs.bash
@@ -109,4 +109,24 @@ limits: {total: 4m, stall: 60s}
 END
 runs 'a script that requeues what has failed' 1 "$dir/again.yaml"
 said 'a script that requeues what has failed' '(x|✗) budget +attempt 1 was begun after rank [01] on n[01] had failed in round 2, the last restart of attempt 0'
+
+# ---- control runs side by side ----
+
+# Of two sizes of one script, of which each is a job of its own, both are under way at once. Who interrupts ends both, and nothing stays;
+# else each is kept.
+two=(scenarios/slurm/requeued.yaml scenarios/slurm/drained.yaml)
+rm -rf "$dir/out"
+XDG_CACHE_HOME=$dir/cut "$BIN/rankquake" run --jobs 2 "${two[@]}" --out "$dir/out" >"$dir/said" 2>&1 &
+harness=$! end=$((SECONDS + 180))
+until [ "$(grep -ls '"kind":"worker-start"' "$dir"/out/*/control/history.jsonl | wc -l)" = 2 ]; do
+    [ $SECONDS -lt $end ] || { fail 'two control runs were never under way at once'; break; }
+    read -rt 0.05 <> <(:) || :
+done
+kill -TERM $harness
+wait $harness
+rc=$?
+[ $rc = 130 ] || fail "interrupted in two control runs: exit $rc, wanted 130"
+[ -z "$(ls "$dir/out")" ] || fail "after that interruption: $(ls "$dir/out")"
+XDG_CACHE_HOME=$dir/cut "$BIN/rankquake" run --jobs 2 "${two[@]}" --out "$dir/out" >"$dir/said" 2>&1 </dev/null || fail "the two: exit $?"
+[ "$(cat "$dir"/cut/rankquake/control/*/control.json | grep -c '"beside":true')" = 2 ] || fail "the two control runs are not kept"
 exit $failed
