@@ -92,6 +92,8 @@ struct fault {
     unsigned targets; /* TARGET_* it may be aimed at */
     unsigned needs;   /* FAULT_NEEDS_* */
     enum fault_where where;
+    /* It holds a node to these, a bit for each enum node_limit: on another host its helper does so. */
+    unsigned limits;
     bool profile;                     /* it can have steps, at most FAULT_STEPS_MAX */
     bool by_cloud;                    /* nodes in namespaces have a metadata service */
     uint64_t evidence;                /* EVIDENCE() */

@@ -152,7 +152,7 @@ static int raise_one(const struct process *p, void *arg) {
 }
 
 void tree_unlimit(pid_t root, int resource) {
-    struct limited *l = find(root, resource);
+    struct limited *l = root > 0 ? find(root, resource) : NULL; /* 0: what is free */
     if (!l)
         return;
     for_all(root, TURNS_MAX, raise_one, l);

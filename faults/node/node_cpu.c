@@ -49,6 +49,7 @@ const struct fault fault_node_cpu = {
     .effects = EFFECT_SLOWS | EFFECT_SILENT | EFFECT_LASTING,
     .targets = TARGET_NODE,
     .where = FAULT_IN_HARNESS,
+    .limits = 1u << NODE_LIMIT_CPU,
     .evidence = EVIDENCE(node_throttled),
     .params =
         (const struct fault_param[]){

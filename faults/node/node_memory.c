@@ -53,6 +53,7 @@ const struct fault fault_node_memory = {
     .effects = EFFECT_HINDERS_NODE | EFFECT_SILENT | EFFECT_LASTING,
     .targets = TARGET_NODE,
     .where = FAULT_IN_HARNESS,
+    .limits = 1u << NODE_LIMIT_MEMORY,
     .evidence = EVIDENCE(node_out_of_memory),
     .params =
         (const struct fault_param[]){

@@ -62,6 +62,7 @@ const struct fault fault_node_pids = {
     .effects = EFFECT_HINDERS_NODE | EFFECT_SILENT | EFFECT_LASTING,
     .targets = TARGET_NODE,
     .where = FAULT_IN_HARNESS,
+    .limits = 1u << NODE_LIMIT_PIDS,
     .evidence = EVIDENCE(node_forks_refused),
     .params =
         (const struct fault_param[]){{"more", "int", "0", "how many it can still start"}, {0}},

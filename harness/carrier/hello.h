@@ -16,7 +16,10 @@ enum { HELLO_VERSION = 2 };
     X(SILENT_SOCKETS, "silent-sockets") /* a TCP connection can be made deaf (IP_MINTTL) */        \
     X(TRACE, "trace")                   /* a process can be made to do something (ptrace) */       \
     X(WATCHED_CALLS, "watched-calls")   /* system calls can wait for us (seccomp) */               \
-    X(OWNED_TABLES, "owned-tables")     /* packets can be filtered by what goes away with us */
+    X(OWNED_TABLES, "owned-tables")     /* packets can be filtered by what goes away with us */    \
+    X(CPU_LIMITS, "cpu-limits")         /* processes can be held to limits by a control group */   \
+    X(MEMORY_LIMITS, "memory-limits")   /* the same of what they have in memory */                 \
+    X(PIDS_LIMITS, "pids-limits")       /* and of how many they are */
 
 enum hello_ability {
 #define X(id, word) HELLO_CAN_##id,

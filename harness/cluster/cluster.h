@@ -226,6 +226,9 @@ struct disk_done {
 struct disk_done node_disk_done(const struct node *n, enum disk_verdict v);
 /* The control group that holds what runs on it to this limit; NULL: none does. */
 const char *node_cgroup(const struct node *n, enum node_limit what);
+/* Where it is on another host: what the kernel there had counted in the newest such group when its helper
+ * last told, "" before; else NULL. */
+const char *node_far_counts(const struct node *n, enum node_limit what);
 /* Partitions drop packets of its host, not what comes to its sockets. */
 bool node_is_cut_by_table(const struct node *n);
 /* Under which all that runs on it is looked at, where it is on another host (host_process.h); else 0. */

@@ -541,10 +541,22 @@ static void take_look(const struct host_link *l, const struct json *j, bool befo
         });
 }
 
+/* A new limit begins from nothing: its group is another one. */
+static void take_counts(const struct host_link *l, const struct json *m) {
+    json_each(it, json_get(m, "limits")) {
+        int64_t what = json_get_i64(it, "limit", -1);
+        if (what < 0 || what >= NODE_LIMITS_N)
+            continue;
+        free(l->node->counted[what]);
+        l->node->counted[what] = mem_strdup(json_get_string(it, "text", ""));
+    }
+}
+
 /* What the kernel there said of whom the fault has met, and of those who wait for it. */
 void host_link_injected(struct host_link *l, const struct json *m) {
     json_each(it, json_get(m, "before")) take_look(l, it, true);
     json_each(it, json_get(m, "seen")) take_look(l, it, false);
+    take_counts(l, m);
 }
 
 void host_link_look(struct host_link *l, pid_t number) {
@@ -558,6 +570,7 @@ void host_link_look(struct host_link *l, pid_t number) {
 static void on_look(struct host_link *l, const struct json *m) {
     struct cluster *c = l->node->cluster;
     json_each(it, json_get(m, "seen")) take_look(l, it, false);
+    take_counts(l, m);
     if (c->cb.far_seen)
         c->cb.far_seen(c->arg);
 }

@@ -78,6 +78,8 @@ struct node *node_free(struct node *n) {
     n->power = power_free(n->power);
     node_clock_close(n);
     node_disk_free(n);
+    for (int i = 0; i < NODE_LIMITS_N; i++)
+        free(n->counted[i]);
     free(n->disk);
     free(n->tmp);
     free(n->events);
@@ -789,7 +791,11 @@ const char *node_programs(const struct node *n, const char *bin) {
 }
 
 const char *node_cgroup(const struct node *n, enum node_limit what) {
-    return n->cgroups[what];
+    return n->limits[what].path;
+}
+
+const char *node_far_counts(const struct node *n, enum node_limit what) {
+    return n->link ? n->counted[what] ? n->counted[what] : "" : NULL;
 }
 
 bool node_is_on(const struct node *n) {

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* ---- a message ---- */
 
@@ -18,12 +19,15 @@ static struct fault_args args_of(struct message *m) {
     return a;
 }
 
-static struct target target_of(const struct message *m, int program) {
-    struct target t = {.kind = (enum target_kind)json_get_i64(m->json, "kind", 0)};
+/* What is held to a limit is all that descends from here, whether the program still lives or not. */
+static struct target target_of(const struct node_faults *f, const struct fault *fault,
+                               const struct message *m, int program) {
+    struct target t = {
+        .kind = (enum target_kind)json_get_i64(m->json, "kind", 0), .ops = f->ops, .node = f->node};
     const struct json *store = json_get(m->json, "store");
     str_copy(t.name, sizeof(t.name), json_get_string(m->json, "name", ""));
     t.pidfd = t.kind == TARGET_NODE ? program : m->fds[0];
-    t.pid = t.pidfd < 0 ? 0 : process_pid_of(t.pidfd);
+    t.pid = fault->limits ? getpid() : t.pidfd < 0 ? 0 : process_pid_of(t.pidfd);
     t.keep = m->fds[1] < 0 ? 0 : m->fds[1];
     str_copy(t.store.address, sizeof(t.store.address), json_get_string(store, "address", ""));
     t.store.port = (int)json_get_i64(store, "port", 0);
@@ -32,9 +36,10 @@ static struct target target_of(const struct message *m, int program) {
     return t;
 }
 
-static const struct fault *fault_of(const struct message *m) {
-    const struct fault *f = fault_find(json_get_string(m->json, "fault", ""));
-    return f && f->where == FAULT_IN_NODE ? f : NULL;
+static const struct fault *fault_of(const struct node_faults *f, const struct message *m) {
+    const struct fault *fault = fault_find(json_get_string(m->json, "fault", ""));
+    bool here = fault && (fault->where == FAULT_IN_NODE || (f->ops && fault->limits));
+    return here ? fault : NULL;
 }
 
 static bool is_about_the_same(const struct message *a, const struct message *b) {
@@ -58,7 +63,7 @@ static void forget(struct node_faults *f, size_t at) {
 
 static int inject(struct node_faults *f, const struct fault *fault, struct message *m, int program,
                   struct err *err) {
-    struct target t = target_of(m, program);
+    struct target t = target_of(f, fault, m, program);
     struct fault_args a = args_of(m);
     int r = fault->inject(&t, &a, err);
     if (r == 0 && fault->recover && fault_has(fault, EFFECT_LASTING))
@@ -66,15 +71,16 @@ static int inject(struct node_faults *f, const struct fault *fault, struct messa
     return r;
 }
 
-static int recover(const struct fault *fault, struct message *m, int program, struct err *err) {
-    struct target t = target_of(m, program);
+static int recover(const struct node_faults *f, const struct fault *fault, struct message *m,
+                   int program, struct err *err) {
+    struct target t = target_of(f, fault, m, program);
     struct fault_args a = args_of(m);
     int r = fault->recover(&t, &a, err);
     return r == -ESRCH ? 0 : r;
 }
 
 int node_faults_do(struct node_faults *f, struct message *m, int program, struct err *err) {
-    const struct fault *fault = fault_of(m);
+    const struct fault *fault = fault_of(f, m);
     if (!fault)
         return err_say(err, -ENOSYS, "%s is no fault that runs in a node",
                        json_get_string(m->json, "fault", ""));
@@ -85,14 +91,14 @@ int node_faults_do(struct node_faults *f, struct message *m, int program, struct
     for (size_t i = f->n; i-- > 0;)
         if (is_about_the_same(&f->in_force[i], m))
             forget(f, i);
-    return recover(fault, m, program, err);
+    return recover(f, fault, m, program, err);
 }
 
 void node_faults_undo(struct node_faults *f, int program, struct json_writer *w) {
     while (f->n) {
         struct message *m = &f->in_force[f->n - 1];
         struct err err;
-        int r = recover(fault_of(m), m, program, &err);
+        int r = recover(f, fault_of(f, m), m, program, &err);
         json_object(w, NULL);
         json_put_string(w, "fault", json_get_string(m->json, "fault", ""));
         json_put_string(w, "name", json_get_string(m->json, "name", ""));

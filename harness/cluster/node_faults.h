@@ -2,11 +2,15 @@
  * when the harness says so, or when it has said nothing for too long (dead_man.h). */
 #pragma once
 
+#include "faults/target.h"
 #include "harness/carrier/channel.h"
 
 struct node_faults {
     struct message *in_force; /* that brought them in force, each as it came */
     size_t n;
+    /* Of the node, for faults that hold it to a limit (struct fault, .limits); NULL: these do not run here. */
+    const struct node_ops *ops;
+    void *node;
 };
 
 /* Does what a `fault` of the harness says (node_helper.h); program: a pidfd of the node's. What

@@ -22,6 +22,7 @@
 #include "harness/carrier/host_facts.h"
 #include "harness/cluster/cluster.h"
 #include "harness/cluster/dead_man.h"
+#include "harness/cluster/held_limits.h"
 #include "harness/cluster/kept_file.h"
 #include "harness/cluster/metadata.h"
 #include "harness/cluster/node_calls.h"
@@ -65,6 +66,7 @@ struct helper {
     struct loop_source *on_settle, *on_notice;
     const struct habitat *habitat;
     struct node_faults faults;    /* in force */
+    struct held_limits limits;    /* of those, on another host */
     struct node_output output;    /* of the program, where the harness has no file for it */
     struct node_clients *clients; /* where the harness has not got the listener itself */
     struct host_record record;    /* of what is done on another host */
@@ -592,6 +594,14 @@ static void put_seen(const struct helper *h, struct buf *out, const char *key,
     json_end_object(&w);
 }
 
+/* {limits: [..]}, or {}. */
+static void put_counted(const struct helper *h, struct buf *out) {
+    struct json_writer w = {.out = out};
+    json_object(&w, NULL);
+    held_limits_put(&h->limits, &w);
+    json_end_object(&w);
+}
+
 static void put_members(struct json_writer *w, struct message *m, const struct buf *object) {
     const struct json *j = json_parse(&m->arena, buf_str(object), object->len, NULL);
     json_each(it, j) json_put_tree(w, it->key, it);
@@ -606,7 +616,10 @@ static void on_fault(struct helper *h, struct message *m) {
         r = 0;
     r = r ? r : take_kept(h, m, &err);
     BUF_FINI struct buf before = {0};
+    BUF_FINI struct buf counted = {0}; /* what is undone cannot be asked afterwards */
     put_seen(h, &before, "before", m->json);
+    if (undoes)
+        put_counted(h, &counted);
     host_record_note(&h->record, undoes ? "undo" : "fault", json_get_string(m->json, "fault", ""),
                      NULL);
     r = r ? r : node_faults_do(&h->faults, m, h->program.pidfd, &err);
@@ -618,6 +631,9 @@ static void on_fault(struct helper *h, struct message *m) {
         put_seen(h, &seen, "seen", m->json);
         put_members(&h->w, m, &before);
         put_members(&h->w, m, &seen);
+        if (!undoes)
+            put_counted(h, &counted);
+        put_members(&h->w, m, &counted);
     }
     answer_send(h, NULL, 0);
 }
@@ -627,6 +643,7 @@ static void on_look(struct helper *h, struct message *m) {
     BUF_FINI struct buf seen = {0};
     put_seen(h, &seen, "seen", m->json);
     put_members(answer(h, "look"), m, &seen);
+    held_limits_put(&h->limits, &h->w);
     answer_send(h, NULL, 0);
 }
 
@@ -687,6 +704,18 @@ static int can_trace(struct err *err) {
     return fault_needs_check(FAULT_NEEDS_TRACE, err);
 }
 
+static int can_limit_cpu(struct err *err) {
+    return limit_group_check(NODE_LIMIT_CPU, err);
+}
+
+static int can_limit_memory(struct err *err) {
+    return limit_group_check(NODE_LIMIT_MEMORY, err);
+}
+
+static int can_limit_pids(struct err *err) {
+    return limit_group_check(NODE_LIMIT_PIDS, err);
+}
+
 /* Why not is said as well. */
 static void try_out(struct helper *h, struct hello *hello, enum hello_ability what,
                     int (*check)(struct err *err)) {
@@ -710,6 +739,9 @@ static void say_hello(struct helper *h) {
         try_out(h, &hello, HELLO_CAN_OWNED_TABLES, owned_table_check);
         try_out(h, &hello, HELLO_CAN_TRACE, can_trace);
         try_out(h, &hello, HELLO_CAN_WATCHED_CALLS, call_watch_check);
+        try_out(h, &hello, HELLO_CAN_CPU_LIMITS, can_limit_cpu);
+        try_out(h, &hello, HELLO_CAN_MEMORY_LIMITS, can_limit_memory);
+        try_out(h, &hello, HELLO_CAN_PIDS_LIMITS, can_limit_pids);
     }
     json_end_object(&h->w);
     hello_put(&h->w, &hello);
@@ -871,6 +903,7 @@ static void say_bye(struct helper *h) {
     if (h->habitat && h->habitat->end)
         h->habitat->end(&left);
     host_cut_mend_all(h->cut, true, &mended);
+    held_limits_end(&h->limits, &left);
     if (h->clients)
         node_clients_drain(h->clients);
     answer(h, "bye");
@@ -901,6 +934,10 @@ int node_helper_run(const struct carrier_ends *ends, int64_t dead_man_ns, struct
     h.carrier = carrier_new(h.loop, ends, &(struct carrier_listener){handle, on_end, &h, on_taken});
     h.cut = host_cut_new();
     h.calls = node_calls_new(h.loop, h.carrier, h.cut, tell_clients, &h);
+    if (!carrier_has_lane(h.carrier)) { /* here the harness does it, outside of the node */
+        h.faults.ops = &held_limits_ops;
+        h.faults.node = &h.limits;
+    }
     h.heals = dead_man_new(h.loop, ends->in, dead_man_ns, on_silence, &h);
     loop_signal(h.loop, SIGCHLD, on_child, &h);
     if (!carrier_has_lane(h.carrier)) { /* whoever stops it there wants it to end well */
@@ -929,4 +966,12 @@ int node_helper_run(const struct carrier_ends *ends, int64_t dead_man_ns, struct
     carrier_free(h.carrier);
     loop_free(h.loop);
     return r;
+}
+
+int node_helper_clear(const char *owner) {
+    return limit_group_clear_of(owner);
+}
+
+void node_helper_owner(pid_t helper, char ret[NODE_HELPER_OWNER_MAX]) {
+    limit_group_owner(helper, ret);
 }

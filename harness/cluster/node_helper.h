@@ -55,6 +55,8 @@
  *   injected {before, seen}: what the kernel showed of it before and after, and of who waits:
  *            seen_process.h
  *   harness  look {pid, start}        helper  look {seen}: the same, asked again
+ *   injected, look {limits:[{limit, text}..]}: of limits that the node is held to, what the kernel has
+ *            counted there until then; of one that was undone, until just before
  *   harness  signal {token, pid, start, signo}    helper  signalled {token, error|null}
  *   harness  arm {kinds, next_step, calls:[{number} | {kind, like}..]}: whose events wait (armed_page.h),
  *            and which calls: of that number, or of a kind (enum call_kind) on files of such a name
@@ -96,6 +98,12 @@
  * then it undoes what lasts and ends after such a silence. Returns 0, or a -errno when it could not
  * even begin. */
 int node_helper_run(const struct carrier_ends *ends, int64_t dead_man_ns, struct err *err);
+
+/* Of a helper on another host, whose number is said while it lives: how it is known, and, when it has ended, the
+ * end of the control groups in which it held its node to limits. Returns how many stay. */
+enum { NODE_HELPER_OWNER_MAX = 96 };
+void node_helper_owner(pid_t helper, char ret[NODE_HELPER_OWNER_MAX]);
+int node_helper_clear(const char *owner);
 
 /* A root file system of the node's own (`root` of setup): entered before, furnished after it has
  * its own /tmp and /run. What is shown is of the host's paths, and at the same place. */

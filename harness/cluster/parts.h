@@ -10,6 +10,7 @@
 #include "harness/carrier/carrier.h"
 #include "harness/cluster/cluster.h"
 #include "harness/cluster/layer.h"
+#include "harness/cluster/limit_group.h"
 
 enum node_state {
     NODE_OFF,
@@ -87,8 +88,10 @@ struct node {
     bool clock_shifted;        /* a fault has it be wrong */
     struct node_uptime uptime; /* of this life */
     struct process program;
-    char *cgroups[NODE_LIMITS_N]; /* that hold what runs on it to a limit; NULL: none does */
-    int watch;                    /* of the calls of its program that wait for us; -1: none */
+    struct limit_group limits[NODE_LIMITS_N]; /* that hold what runs on it to one */
+    char *counted
+        [NODE_LIMITS_N]; /* on another host: what its kernel said last of the newest such; NULL */
+    int watch;           /* of the calls of its program that wait for us; -1: none */
     struct loop_source *on_watch;
     struct host_link *link;   /* NULL: the node is on this host */
     struct power *power;      /* NULL: nobody ever took its host's */

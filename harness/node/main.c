@@ -88,6 +88,8 @@ static int refuse(const char *what, const char *why) {
  * the helper along, which ends well. */
 static int keep(pid_t helper) {
     int status = 0;
+    char owner[NODE_HELPER_OWNER_MAX];
+    node_helper_owner(helper, owner);  /* who has ended has no number any more */
     dup2(STDERR_FILENO, STDIN_FILENO); /* the other end sees the helper's end, not ours */
     dup2(STDERR_FILENO, STDOUT_FILENO);
     while (waitpid(helper, &status, 0) < 0 && errno == EINTR)
@@ -95,7 +97,8 @@ static int keep(pid_t helper) {
     if (!WIFEXITED(status)) /* the last words of who is ended now are answered */
         host_cut_mend_descendants();
     int left = process_end_descendants(END_WAIT_NS);
-    return WIFEXITED(status) && left == 0 ? WEXITSTATUS(status) : EXIT_BROKEN;
+    int stay = node_helper_clear(owner);
+    return WIFEXITED(status) && left == 0 && stay == 0 ? WEXITSTATUS(status) : EXIT_BROKEN;
 }
 
 static int serve(int64_t dead_man_ns);

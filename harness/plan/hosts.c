@@ -17,6 +17,7 @@
 static const uint64_t evidence_there =
     EVIDENCE(agent_back) | EVIDENCE(agent_left) | EVIDENCE(agent_start) | EVIDENCE(file_changed) |
     EVIDENCE(frames_dropped) | EVIDENCE(lease_gone) | EVIDENCE(links_cut) |
+    EVIDENCE(node_forks_refused) | EVIDENCE(node_out_of_memory) | EVIDENCE(node_throttled) |
     EVIDENCE(revision_gone) | EVIDENCE(signal_taken) | EVIDENCE(store_alarm) |
     EVIDENCE(store_restarted) | EVIDENCE(target_exit) | EVIDENCE(target_stopped);
 
@@ -26,6 +27,14 @@ static const struct {
     enum hello_ability ability;
 } abilities[] = {{FAULT_NEEDS_TRACE, HELLO_CAN_TRACE},
                  {FAULT_NEEDS_SILENCE, HELLO_CAN_SILENT_SOCKETS}};
+
+/* And of a limit. */
+static const struct {
+    enum hello_ability ability;
+    const char *controller;
+} limits[NODE_LIMITS_N] = {[NODE_LIMIT_CPU] = {HELLO_CAN_CPU_LIMITS, "cpu"},
+                           [NODE_LIMIT_MEMORY] = {HELLO_CAN_MEMORY_LIMITS, "memory"},
+                           [NODE_LIMIT_PIDS] = {HELLO_CAN_PIDS_LIMITS, "pids"}};
 
 /* ---- what can be done there ---- */
 
@@ -54,6 +63,19 @@ static const struct examined_host *lacking(const struct plan *p, unsigned needs)
             can |= 1u << abilities[i].ability;
         }
     return needs ? &p->hosts[0] : unable(p, can);
+}
+
+/* Other nodes may do with less than a group (node_ops.limit), but nobody there would see it. */
+static int check_limits(const struct plan *p, const struct fault *f, const char *text,
+                        struct err *err) {
+    for (int what = 0; what < NODE_LIMITS_N; what++)
+        for (size_t i = 0; f->limits >> what & 1 && i < p->hosts_n; i++)
+            if (!(p->hosts[i].hello.can & 1u << limits[what].ability))
+                return err_say(err, -ENOTSUP,
+                               "%s needs a control group with the controller %s, which %s has not: "
+                               "that takes root there, or one that is delegated to its user",
+                               text, limits[what].controller, p->hosts[i].name);
+    return 0;
 }
 
 /* ---- the power of hosts ---- */
@@ -127,7 +149,8 @@ static int check_entry(const struct plan *p, const struct planned_entry *a, stru
     if (why)
         return err_say(err, -ENOTSUP, "%s, on %s: %s; it can be had with nodes on this machine",
                        text, p->hosts[0].name, why);
-    return check_power(p, a, err);
+    int r = check_limits(p, a->fault, text, err);
+    return r ? r : check_power(p, a, err);
 }
 
 static int check_trigger(const struct plan *p, const struct timeline_entry *a,

@@ -215,9 +215,15 @@ static uint64_t undo_token_of(const struct run_entry *a) {
     return (uint64_t)a->undone << TOKEN_TAG_BITS | (uint64_t)a->tag;
 }
 
+/* By the node's helper, which answers; limits by it where the node is on another host. */
+static bool is_done_there(const struct run_entry *a, const struct bound *b) {
+    const struct fault *f = a->plan->fault;
+    return f->where == FAULT_IN_NODE || (f->limits && node_far_number(b->node));
+}
+
 static int recover(struct run_entry *a, struct bound *b, uint64_t token, struct err *err) {
     const struct fault *f = a->plan->fault;
-    if (f->where == FAULT_IN_NODE)
+    if (is_done_there(a, b))
         return node_recover(b->node, f, &b->target, &a->args, token, err);
     return f->recover(&b->target, &a->args, err);
 }
@@ -316,7 +322,7 @@ void entry_answered(struct run_entry *a, struct bound *b, const char *error) {
 static void inject(struct run_entry *a, struct bound *b) {
     const struct fault *f = a->plan->fault;
     struct err err = {0};
-    if (f->where == FAULT_IN_NODE) {
+    if (is_done_there(a, b)) {
         struct target t = b->target;
         FILE_CLOSE int keep = -1;
         int opened = open_kept(a, b, &keep, &err);
@@ -569,7 +575,7 @@ static void look_undone(struct run_entry *a) {
 static void undo(struct run_entry *a, struct bound *b) {
     struct err err;
     int r = recover(a, b, undo_token_of(a), &err);
-    b->undoing = r == 0 && a->plan->fault->where == FAULT_IN_NODE;
+    b->undoing = r == 0 && is_done_there(a, b);
     if (r < 0 && r != -ESRCH) /* a node that is off, a worker that has ended: undone as well */
         str_copy(a->undo_error, sizeof(a->undo_error), err.msg);
 }
@@ -629,8 +635,7 @@ bool timeline_powered(struct engine *e, const struct node *n, const char *error)
     for (size_t i = 0; i < t->n; i++) {
         struct run_entry *a = &t->entries[i];
         for (size_t k = 0; a->state == ENTRY_INJECTING && k < a->bound_n; k++)
-            if (a->bound[k].node == n && !a->bound[k].answered &&
-                a->plan->fault->where == FAULT_IN_HARNESS) {
+            if (a->bound[k].node == n && !a->bound[k].answered && !is_done_there(a, &a->bound[k])) {
                 entry_answered(a, &a->bound[k], error);
                 return true;
             }

@@ -22,17 +22,25 @@ static int64_t number_of(char *text, const char *key) {
     return 0;
 }
 
+/* False: there is no group. */
+static bool read_counts(const struct bound *b, enum node_limit what, const char *file,
+                        struct buf *out) {
+    const char *group = node_cgroup(b->node, what), *far = node_far_counts(b->node, what);
+    char path[4096];
+    if (far)
+        buf_put(out, far, strlen(far));
+    else if (group && snprintf(path, sizeof(path), "%s/%s", group, file) < (int)sizeof(path))
+        file_read(path, FILE_MAX, out, NULL);
+    return group || far;
+}
+
 bool counter_look(struct counter *k, const struct bound *b, enum node_limit what, const char *file,
                   const char *key) {
-    const char *group = node_cgroup(b->node, what);
     BUF_FINI struct buf text = {0};
-    char path[4096];
-    if (!group)
+    if (!read_counts(b, what, file, &text))
         return false;
     k->by_group = true;
-    snprintf(path, sizeof(path), "%s/%s", group, file);
-    int64_t count =
-        file_read(path, FILE_MAX, &text, NULL) == 0 && text.len ? number_of(text.data, key) : 0;
+    int64_t count = text.len ? number_of(text.data, key) : 0;
     k->count = count > k->count ? count : k->count;
     return true;
 }

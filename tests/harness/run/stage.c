@@ -96,6 +96,9 @@ int node_clock_witness(const struct node *n, struct clock_setting *ret_setting,
 const char *node_cgroup(const struct node *n, enum node_limit what) {
     return NULL;
 }
+const char *node_far_counts(const struct node *n, enum node_limit what) {
+    return NULL;
+}
 int node_connections(struct node *n, unsigned planes, uint64_t **ret, size_t *ret_n,
                      struct err *err) {
     return -ENOENT;
