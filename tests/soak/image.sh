@@ -49,8 +49,8 @@ pod run --rm "${common[@]}" train:1 --version >"$dir/said" 2>&1 || { echo "podma
 grep -q "rankrun $version" "$dir/said" || fail "the entry point is not rankrun: $(cat "$dir/said")"
 
 # By their entry point. Two agents on one network: each has an address of the loopback.
-agent() { # agent NUMBER CHECKPOINTS STEPS
-    pod run --name "c$1" --hostname "c$1" "${common[@]}" train:1 --nnodes 1:2 --nproc-per-node 1 --max-restarts 3 --rdzv-id train \
+agent() { # agent NUMBER CHECKPOINTS STEPS [OPTION]: of podman's
+    pod run ${4-} --name "c$1" --hostname "c$1" "${common[@]}" train:1 --nnodes 1:2 --nproc-per-node 1 --max-restarts 3 --rdzv-id train \
         --rdzv-endpoint 127.0.0.2:29400 --local-addr "127.0.0.$((2 + $1))" \
         --rdzv-conf hb=1s,fence=20s,hard=21s,suspect=23s ranktrain --steps="$3" --log-every=5 --compute-ms=10 --checkpoint-every=10 --collective-timeout=60 \
         --checkpoint-dir="$dir/$2"
@@ -63,19 +63,18 @@ wait $first && wait $! || fail "two containers do not train: $(tail -n 5 "$dir/c
 grep -q 'world 2, 2 nodes' "$dir/c0" "$dir/c1" || fail "they did not train together: $(cat "$dir/c0" "$dir/c1")"
 pod rm -f -t 0 c0 c1 >/dev/null 2>&1
 
-# The other container is killed when a step has been said; the first goes on alone, from the checkpoint.
-agent 1 broken 400 >"$dir/c1" 2>&1 &
-exec 5< <(agent 0 broken 400 2>&1; echo "rc $?")
-killed= rc=none
+# The other container is killed when a step has been said, at once, by its first process; the first goes on alone, from the checkpoint.
+# The steps are said by whoever has rank 0.
+agent 1 broken 1500 -d >"$dir/c1" 2>&1 && agent 0 broken 1500 -d >"$dir/c0" 2>&1 && pid=$(pod inspect -f '{{.State.Pid}}' c1) && [ "$pid" -gt 1 ] ||
+    { fail "two containers are not up: $(cat "$dir/c0" "$dir/c1")"; exit 1; }
+exec 5< <({ pod logs -f c0 & pod logs -f c1 & wait; } 2>&1)
+killed=
 while read -r -t 180 -u 5 line; do
     echo "$line" >>"$dir/alone"
-    case $line in
-    rc\ *) rc=${line#rc } ;;
-    *'step 20 '* | *'step 20:'*) [ -n "$killed" ] || { killed=1; pod kill c1 >/dev/null; } ;;
-    esac
+    case $line in 'step 20 '*) [ -n "$killed" ] || { killed=1; kill -KILL "$pid"; } ;; esac
 done
+rc=$(pod wait c0)
 [ "$rc" = 0 ] && [ -n "$killed" ] && grep -q 'world 1, 1 node' "$dir/alone" || fail "one container was killed: exit $rc, $(tail -n 8 "$dir/alone")"
-wait $!
 pod rm -f -t 0 c0 c1 >/dev/null 2>&1
 # Broken through the exec provider. Programs lie at the same path on all hosts: those of the image here, too.
 mkdir "$dir/beside" && cp -R "$(pod image mount train:1)/usr/lib/rankquake" "$dir/beside/" && pod image umount train:1 >/dev/null &&
