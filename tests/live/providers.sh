@@ -51,14 +51,20 @@ asked 4 'its clock cannot be read' --provider exec \
 asked 4 'was lost while it was asked' --provider exec --hosts "$(says lost '{"op":"hello","version":2}' | sed 's/^/timeout 0.5 /')"
 asked 4 'this is taken' --provider exec --hosts "$(says full '{"op":"hello","version":2}' '{"op":"broken","error":"this is taken"}')"
 
-# Another job on a host.
+# Another job on a host, which has no processes but these: eight are told at most, and other tests have some, too.
 cp "$(command -v sleep)" "$TMPDIR/rankrun"
-"$TMPDIR/rankrun" 1000 &
-other=$!
-until [ "$(cat /proc/$other/comm)" = rankrun ]; do :; done
-asked 0 "a rankrun is at work there: process $other of uid $(id -u)" --provider exec --hosts "$node"
-kill $other
-wait $other 2>/dev/null
+cat >"$TMPDIR/shared" <<SH
+#!/bin/sh
+"$TMPDIR/rankrun" 1000 >/dev/null 2>&1 </dev/null &
+until [ "\$(cat /proc/\$!/comm)" = rankrun ]; do :; done
+exec "$node"
+SH
+chmod 755 "$TMPDIR/shared"
+if unshare -rpf --mount-proc true 2>/dev/null; then
+    asked 0 'a rankrun is at work there: process 2 of uid 0' --provider exec --hosts "unshare -rpf --mount-proc $TMPDIR/shared"
+else
+    echo "providers: no processes of one's own here, so no host has another job and nothing else"
+fi
 
 # No room on a host for the helper: a sentence with its name, and no half of a copy stays there.
 if unshare -rm true 2>/dev/null; then
@@ -79,6 +85,17 @@ SH
 else
     echo "providers: no mounts of one's own here, so no host is without room"
 fi
+
+# A connection that is lost in the middle of the copy: what has come of it does not stay, and is never taken for the helper.
+cat >"$TMPDIR/lossy" <<SH
+#!/bin/sh
+for last; do :; done
+export XDG_CACHE_HOME=$TMPDIR/astray
+head -c 100000 | sh -c "\$last"
+SH
+chmod 755 "$TMPDIR/lossy"
+asked 4 'n7: the helper could not be copied there: exit code 1' --provider ssh --ssh "$TMPDIR/lossy" --hosts n7
+[ -d "$TMPDIR/astray/rankquake" ] && [ -z "$(ls "$TMPDIR/astray/rankquake")" ] || fail "a part of a copy: $(ls -R "$TMPDIR/astray")"
 
 # A clock that is ahead: the truth lies within each bound. Sixty here; tests/soak/clock_bounds.sh asks a thousand times.
 if unshare -T --monotonic 7 true 2>/dev/null; then
