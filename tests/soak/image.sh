@@ -73,7 +73,7 @@ while read -r -t 180 -u 5 line; do
     echo "$line" >>"$dir/alone"
     case $line in 'step 20 '*) [ -n "$killed" ] || { killed=1; kill -KILL "$pid"; } ;; esac
 done
-rc=$(pod wait c0)
+rc=$(timeout 300 podman "${store[@]}" wait c0)
 [ "$rc" = 0 ] && [ -n "$killed" ] && grep -q 'world 1, 1 node' "$dir/alone" || fail "one container was killed: exit $rc, $(tail -n 8 "$dir/alone")"
 pod rm -f -t 0 c0 c1 >/dev/null 2>&1
 # Broken through the exec provider. Programs lie at the same path on all hosts: those of the image here, too.
