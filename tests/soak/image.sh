@@ -64,9 +64,12 @@ grep -q 'world 2, 2 nodes' "$dir/c0" "$dir/c1" || fail "they did not train toget
 pod rm -f -t 0 c0 c1 >/dev/null 2>&1
 
 # The other container is killed when a step has been said, at once, by its first process; the first goes on alone, from the checkpoint.
-# The steps are said by whoever has rank 0.
-agent 1 broken 1500 -d >"$dir/c1" 2>&1 && agent 0 broken 1500 -d >"$dir/c0" 2>&1 && pid=$(pod inspect -f '{{.State.Pid}}' c1) && [ "$pid" -gt 1 ] ||
-    { fail "two containers are not up: $(cat "$dir/c0" "$dir/c1")"; exit 1; }
+# The steps are said by whoever has rank 0. Whoever comes first to an address of this network serves the store there: c0.
+agent 0 broken 1500 -d >"$dir/c0" 2>&1 || { fail "a container is not up: $(cat "$dir/c0")"; exit 1; }
+exec 5< <(exec podman "${store[@]}" logs -f c0 2>&1)
+while read -r -t 180 -u 5 line && [[ $line != *'serving the store'* ]]; do :; done
+agent 1 broken 1500 -d >"$dir/c1" 2>&1 && pid=$(pod inspect -f '{{.State.Pid}}' c1) && [ "$pid" -gt 1 ] ||
+    { fail "two containers are not up: $(cat "$dir/c1")"; exit 1; }
 exec 5< <({ pod logs -f c0 & pod logs -f c1 & wait; } 2>&1)
 killed=
 while read -r -t 180 -u 5 line; do
