@@ -131,6 +131,8 @@ scenario lies '[echo, "{host} is off"]' '[echo, "{host} is on"]' 7s "$cut"
 says 2 'the helper there still answers 7 s after: the host has kept its power' lies
 scenario link '[ip, link, set, "v{host}", nomaster]' '[ip, link, set, "v{host}", master, br0, up]' 60s "$cut" "$back"
 says 3 'it has never been without power' link
+# Its helper has heard nothing, and keeps the host until its dead-man does: nobody waits for that here.
+tests/clusters/ssh cut "$bed" n1 && tests/clusters/ssh start "$bed" n1 || fail 'n1 cannot be started again'
 scenario back "$off" '[sh, -c, "echo {host} has no breaker; exit 9"]' 60s "$cut" "$back"
 says 3 'n1 (worker@n1): cluster.power.on has failed: exit code 9, "n1 has no breaker"' back
 tests/clusters/ssh start "$bed" n1 || fail "n1 is on, though nobody could switch it on"
