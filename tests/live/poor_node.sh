@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Nodes that go off and come back, are taken away with a notice, or have too little of something: each is felt by the kernel's
 # word and over when it is healed; where nothing shows it, the verdict is open and says so.
+# alone: the kernel kills here for want of memory, and a run beside it cannot tell whom
 # deadline: 480 s
 set -u
 vforked=$(realpath "${OUT:-build/release}/tests/live/spawn_vforked")

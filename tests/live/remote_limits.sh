@@ -2,6 +2,7 @@
 # Hosts that hold their node to a limit, by a control group of the helper's there: what the kernel has counted in it shows that it was
 # felt, it is gone when the fault is undone, and when the helper is killed its keeper takes it away. Who may make none has the scenario
 # skipped, with the host and what it lacks.
+# alone: the kernel kills here for want of memory, and a run beside it cannot tell whom
 # deadline: 300 s
 set -u
 bin=${BIN:-build/bin} fails=0

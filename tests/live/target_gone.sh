@@ -47,15 +47,18 @@ said 'all that is gone' 'x-node-cpu[^|]*nothing that was alive when'
 # What is aimed at a store whose program has died finds nobody, or nobody answers.
 list=$("$BIN/rankquake" list faults --table | tr -d '`' | awk -F' *[|] *' '$4 == "the store" && $2 !~ /full/ { print $2 }')
 {
-    printf 'cluster: {nodes: 2}\njob:\n  rdzv_conf: %s\n  run: [ranktrain, --steps=40, --compute-ms=30]\nlimits: {total: 240s}\n' "$watchful_map"
+    printf 'cluster: {nodes: 2}\njob:\n  rdzv_conf: %s\n  run: [ranktrain, --steps=40, --compute-ms=30]\nlimits: {total: 240s, stall: 20s}\n' "$watchful_map"
     printf 'timeline:\n  - {id: dead, when: {step: 5}, fault: store-kill, on: store}\n'
     for fault in $list; do echo "  - {id: x-$fault, when: {after: dead}, fault: $fault, on: store}"; done
 } >"$dir/down.yaml"
-runs 'a store that is down' 2 "$dir/down.yaml"
+# It stays down, and the job with it.
+runs 'a store that is down' 1 "$dir/down.yaml"
+said 'a store that is down' '(x|✗|[?]) fired'
 for fault in $list; do
     recorded "$fault on a dead store" '"kind":"fault-(failed|unfelt)","id":"x-'"$fault"'"'
     ! grep -q '"kind":"fault-evidence","id":"x-'"$fault"'"' "$dir"/out/*/history.jsonl || fail "$fault: a dead store felt it"
 done
+[ "$(grep -c '"kind":"store-start"' "$dir"/out/*/history.jsonl)" = 1 ] || fail 'a store that was dead was started again'
 n=$(wc -w <<<"$list")
 [ "$n" -ge 7 ] || fail "only $n faults on the store"
 exit $failed
