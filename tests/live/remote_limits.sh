@@ -8,13 +8,8 @@ set -u
 bin=${BIN:-build/bin} fails=0
 fail() { echo "remote_limits: $*"; fails=$((fails + 1)); }
 chmod 711 "$TMPDIR"
-bed=$TMPDIR/bed
-tests/clusters/ssh up "$bed" 2 >"$TMPDIR/up" 2>&1
-case $? in
-0) trap 'tests/clusters/ssh down "$bed"' EXIT ;;
-77) cat "$TMPDIR/up"; exit 77 ;;
-*) fail "no hosts: $(cat "$TMPDIR/up")"; exit 1 ;;
-esac
+. tests/live/bed.bash
+bed_up ssh 2
 tests/clusters/ssh in "$bed" ctl "$bin/rankquake" doctor --provider ssh --hosts n1 --ssh "ssh -F $bed/ssh_config" >"$TMPDIR/said" 2>&1
 for limit in cpu memory pids; do
     grep -q "can: .*$limit-limits" "$TMPDIR/said" || { echo "root's host has no control groups of its own: $(cat "$TMPDIR/said")"; exit 77; }

@@ -6,13 +6,8 @@
 set -u
 bin=${BIN:-build/bin} fails=0
 fail() { echo "remote_slurm: $*"; fails=$((fails + 1)); }
-bed=$TMPDIR/bed
-tests/clusters/slurm up "$bed" 2 >"$TMPDIR/up" 2>&1
-case $? in
-0) trap 'tests/clusters/slurm down "$bed"' EXIT ;;
-77) cat "$TMPDIR/up"; exit 77 ;;
-*) fail "no cluster: $(cat "$TMPDIR/up")"; exit 1 ;;
-esac
+. tests/live/bed.bash
+bed_up slurm 2
 scenario() { # scenario NAME STEPS [ENTRY]; which hosts these are Slurm knows
     cat >"$TMPDIR/$1.yaml" <<YAML
 scenario: $1

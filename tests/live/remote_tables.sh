@@ -6,13 +6,8 @@
 set -u
 bin=${BIN:-build/bin} fails=0
 fail() { echo "remote_tables: $*"; fails=$((fails + 1)); }
-bed=$TMPDIR/bed
-tests/clusters/ssh up "$bed" 3 >"$TMPDIR/up" 2>&1
-case $? in
-0) trap 'tests/clusters/ssh down "$bed"' EXIT ;;
-77) cat "$TMPDIR/up"; exit 77 ;;
-*) fail "no hosts: $(cat "$TMPDIR/up")"; exit 1 ;;
-esac
+. tests/live/bed.bash
+bed_up ssh 3
 tests/clusters/ssh in "$bed" ctl "$bin/rankquake" doctor --provider ssh --hosts n2 --ssh "ssh -F $bed/ssh_config" >"$TMPDIR/said" 2>&1
 grep -q 'can: .*owned-tables' "$TMPDIR/said" || { echo "this kernel has no tables that belong to a process: $(cat "$TMPDIR/said")"; exit 77; }
 

@@ -119,6 +119,15 @@ static void put_many(struct json_writer *w, int n) {
     json_end_array(w);
 }
 
+static void page_of_many(struct buf *ret, int hosts) {
+    BUF_FINI struct buf text = {0};
+    struct json_writer w = {.out = &text};
+    json_object(&w, NULL);
+    put_many(&w, hosts);
+    json_end_object(&w);
+    certificate_page(parse(buf_str(&text)), ret);
+}
+
 static size_t count(const char *text, const char *word) {
     size_t n = 0;
     for (const char *at = text; (at = strstr(at, word)); at += strlen(word))
@@ -128,12 +137,8 @@ static size_t count(const char *text, const char *word) {
 
 static void test_hosts_that_are_alike_are_one_row_and_others_are_named(void **state) {
     (void)state;
-    BUF_FINI struct buf text = {0}, page = {0};
-    struct json_writer w = {.out = &text};
-    json_object(&w, NULL);
-    put_many(&w, 64);
-    json_end_object(&w);
-    certificate_page(parse(buf_str(&text)), &page);
+    BUF_FINI struct buf page = {0};
+    page_of_many(&page, 64);
     assert_has(&page, "<tr><td>processors</td><td>64</td><td>all 64</td></tr>");
     assert_has(&page, "<tr><td>kernel</td><td>6.1</td><td>n0 to n6, n8 to n63</td></tr>");
     assert_has(&page, "<tr><td>kernel</td><td>6.2</td><td>n7</td></tr>");
@@ -145,12 +150,8 @@ static void test_hosts_that_are_alike_are_one_row_and_others_are_named(void **st
 
 static void test_figures_that_are_equal_are_one_row_and_others_a_spread(void **state) {
     (void)state;
-    BUF_FINI struct buf text = {0}, page = {0};
-    struct json_writer w = {.out = &text};
-    json_object(&w, NULL);
-    put_many(&w, 64);
-    json_end_object(&w);
-    certificate_page(parse(buf_str(&text)), &page);
+    BUF_FINI struct buf page = {0};
+    page_of_many(&page, 64);
     assert_has(&page, "<tr><td>limits nofile</td><td>4096</td><td>all 64</td></tr>");
     assert_has(&page, "<tr><td>limits rdma</td><td>yes</td><td>n0, n1</td></tr>");
     assert_has(&page, "<tr><td>limits rdma</td><td>no</td><td>n2 to n63</td></tr>");
