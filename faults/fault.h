@@ -133,6 +133,10 @@ struct fault {
 static inline bool fault_has(const struct fault *f, unsigned effects) {
     return f->effects & effects; /* any of these */
 }
+/* On another host a node's helper does it, though it is done to the node as a whole. */
+static inline bool fault_is_of_helper(const struct fault *f) {
+    return f->limits || f->watches;
+}
 struct fault_course fault_course(const struct fault *f, const struct fault_args *a);
 /* A node that it ends is on again when it is undone. */
 static inline bool fault_returns_node(const struct fault *f) {

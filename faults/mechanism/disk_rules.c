@@ -145,9 +145,13 @@ static bool is_like(const char *path, const char *pattern) {
     return fnmatch(deep, path, FNM_PATHNAME | FNM_LEADING_DIR) == 0;
 }
 
+static bool is_meant_below(const char *root, const struct disk_rule *r, const char *path) {
+    size_t n = strlen(root);
+    return strncmp(path, root, n) == 0 && path[n] == '/' && is_like(path + n + 1, r->pattern);
+}
+
 bool disk_rule_means(const struct disk_rule *r, const char *path) {
-    size_t n = strlen(r->root);
-    return strncmp(path, r->root, n) == 0 && path[n] == '/' && is_like(path + n + 1, r->pattern);
+    return is_meant_below(r->root, r, path) || (*r->real && is_meant_below(r->real, r, path));
 }
 
 /* Of a rule that leaves some: behind it only what wants more fails. */

@@ -36,6 +36,7 @@ struct disk_rule {
     char pattern
         [DISK_PATTERN_MAX]; /* of paths below `root`; one that ends in two stars means all below */
     char root[DISK_ROOT_MAX]; /* an absolute path; "": that of the disk itself */
+    char real[DISK_ROOT_MAX]; /* where that lies, if a link leads there; "" */
     int64_t nth;              /* from the so manyeth that matches on, 1 at least */
     int64_t times;            /* so often; 0: always */
     /* What is done: one of these. */
@@ -53,7 +54,7 @@ struct disk_rule {
 
 /* Whether it is about that absolute path. */
 bool disk_rule_means(const struct disk_rule *r, const char *path);
-/* But for their ids. */
+/* But for their ids, and where a link leads. */
 bool disk_rule_same(const struct disk_rule *a, const struct disk_rule *b);
 
 /* As members of a message, and of what was so written. */

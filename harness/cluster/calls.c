@@ -108,7 +108,7 @@ void calls_watch(struct node *n, int fd) {
     n->on_watch = loop_source_free(n->on_watch);
     file_close(&n->watch);
     n->watch = fd;
-    node_disk_forget(n);
+    node_disk_watch(n);
     if (fd >= 0)
         n->on_watch = loop_fd(n->cluster->loop, fd, LOOP_READ, on_watch, n);
 }

@@ -6,8 +6,7 @@
 #include <unistd.h>
 
 /* Who cannot have a group here was not offered such a fault: there is nothing to do instead. */
-static int op_limit(void *node, enum node_limit what, int64_t value, struct err *err) {
-    struct held_limits *h = node;
+int held_limits_set(struct held_limits *h, enum node_limit what, int64_t value, struct err *err) {
     struct limit_group *g = &h->v[what];
     char owner[LIMIT_OWNER_MAX];
     if (g->path)
@@ -20,12 +19,9 @@ static int op_limit(void *node, enum node_limit what, int64_t value, struct err 
     return r == -ENOTSUP ? -EACCES : r;
 }
 
-static int op_unlimit(void *node, enum node_limit what, struct err *err) {
-    struct held_limits *h = node;
+int held_limits_lift(struct held_limits *h, enum node_limit what, struct err *err) {
     return limit_group_end(&h->v[what], err);
 }
-
-const struct node_ops held_limits_ops = {.limit = op_limit, .unlimit = op_unlimit};
 
 static void put(const struct limit_group *g, struct json_writer *w) {
     BUF_FINI struct buf text = {0};

@@ -1,5 +1,5 @@
-/* held_limits: what a helper on another host holds its node to, and what the kernel there has counted of it. The
- * faults themselves ask for it by node_ops, as they do in the harness. Of this room only. */
+/* held_limits: what a helper on another host holds its node to, and what the kernel there has counted of it
+ * (held_node.h). Of this room only. */
 #pragma once
 
 #include "base/json.h"
@@ -10,9 +10,9 @@ struct held_limits {
     struct limit_group v[NODE_LIMITS_N];
 };
 
-/* Of a target whose node is a struct held_limits: limit and unlimit alone. Who descends from the caller is
- * held. */
-extern const struct node_ops held_limits_ops;
+/* As struct node_ops has it. Who descends from the caller is held. */
+int held_limits_set(struct held_limits *h, enum node_limit what, int64_t value, struct err *err);
+int held_limits_lift(struct held_limits *h, enum node_limit what, struct err *err);
 
 /* Those in force, as the member `limits`: [{limit, text}], text being the kernel's. Nothing where none is. */
 void held_limits_put(const struct held_limits *h, struct json_writer *w);

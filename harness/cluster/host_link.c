@@ -478,6 +478,11 @@ const struct far_call *host_link_call(const struct host_link *l, uint64_t call) 
     return far_calls_find(&l->calls, call);
 }
 
+static void on_struck(struct host_link *l, const struct json *m) {
+    note_ancestors(l, m);
+    node_disk_struck_there(l->node, m);
+}
+
 /* ---- its program ---- */
 
 void host_link_log(struct host_link *l, int log) {
@@ -592,7 +597,8 @@ bool host_link_hear(struct host_link *l, const char *op, const struct json *m) {
     } ops[] = {{"client", on_client}, {"record", on_record},       {"gone", on_gone},
                {"ended", on_ended},   {"output", on_output},       {"file", on_file},
                {"look", on_look},     {"signalled", on_signalled}, {"clock", on_clock},
-               {"called", on_called}, {"given", on_given},         {"dumped", on_dumped}};
+               {"called", on_called}, {"struck", on_struck},       {"given", on_given},
+               {"dumped", on_dumped}};
     for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
         if (str_eq(op, ops[i].op)) {
             ops[i].fn(l, m);

@@ -7,6 +7,7 @@
 #include "base/sys/unix_address.h"
 #include "harness/carrier/host_process.h"
 #include "harness/cluster/far_cut.h"
+#include "harness/cluster/far_rules.h"
 #include "harness/cluster/host_link.h"
 
 #include <errno.h>
@@ -86,12 +87,15 @@ static void put_setup(const struct node *n, struct json_writer *w) {
     json_put_string(w, "events", n->events);
     json_put_string(w, "run", n->cluster->dir);
     json_put_string(w, "probe", hosts_probe(n));
+    json_put_string(w, "shared", n->cluster->shared);
+    json_put_string(w, "disk", n->disk);
     json_put_string(w, "given", n->cluster->given);
 }
 
 static int ready(struct node *n, struct message *m, struct err *err) {
     host_link_arm(n->link);
-    return host_link_ready(n->link, err);
+    int r = far_rules_say_again(n, err);
+    return r ? r : host_link_ready(n->link, err);
 }
 
 /* The helper sees the end of what is said, ends all that is there, and tells what it could not. */

@@ -9,6 +9,7 @@
 #include "harness/carrier/hello.h"
 #include "harness/carrier/host_process.h"
 #include "harness/cluster/far_cut.h"
+#include "harness/cluster/far_rules.h"
 #include "harness/cluster/host_link.h"
 #include "harness/cluster/kept_file.h"
 #include "harness/cluster/power.h"
@@ -78,6 +79,7 @@ struct node *node_free(struct node *n) {
     n->power = power_free(n->power);
     node_clock_close(n);
     node_disk_free(n);
+    texts_fini(&n->far_rules);
     for (int i = 0; i < NODE_LIMITS_N; i++)
         free(n->counted[i]);
     free(n->disk);
@@ -191,10 +193,10 @@ static int put_kept(const struct node *n, const struct target *t, struct json_wr
     return r;
 }
 
-static int say_fault(struct node *n, const struct fault *f, const struct target *t,
-                     const struct fault_args *a, uint64_t token, bool recover, struct err *err) {
-    struct buf text = {0};
-    struct json_writer w = say(&text, "fault");
+static struct json_writer begin_fault(struct buf *text, struct node *n, const struct fault *f,
+                                      const struct target *t, const struct fault_args *a,
+                                      uint64_t token, bool recover) {
+    struct json_writer w = say(text, "fault");
     json_put_i64(&w, "token", (int64_t)token);
     json_put_string(&w, "fault", f->name);
     json_put_bool(&w, "recover", recover);
@@ -213,6 +215,26 @@ static int say_fault(struct node *n, const struct fault *f, const struct target 
     json_end_object(&w);
     if (n->link)
         host_link_put_target(n->link, t, &w);
+    return w;
+}
+
+static void note_rule(struct node *n, const struct fault *f, const struct target *t,
+                      const struct fault_args *a, bool recover) {
+    BUF_FINI struct buf order = {0};
+    struct json_writer w = begin_fault(&order, n, f, t, a, 0, false);
+    json_end_object(&w);
+    if (recover)
+        far_rules_drop(n, &order);
+    else
+        far_rules_add(n, &order);
+}
+
+static int say_fault(struct node *n, const struct fault *f, const struct target *t,
+                     const struct fault_args *a, uint64_t token, bool recover, struct err *err) {
+    struct buf text = {0};
+    struct json_writer w = begin_fault(&text, n, f, t, a, token, recover);
+    if (n->link && f->watches)
+        note_rule(n, f, t, a, recover);
     int r = put_kept(n, t, &w, err);
     if (r) {
         buf_fini(&text);

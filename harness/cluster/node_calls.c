@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "base/sys/file.h"
 #include "faults/mechanism/call_file.h"
+#include "harness/cluster/held_rules.h"
 #include "harness/cluster/seen_process.h"
 #include "harness/cluster/sighting.h"
 
@@ -30,8 +31,9 @@ struct node_calls {
     struct loop_source *on_watch;
     struct called_for *wanted;
     size_t wanted_n;
-    uint64_t *waiting; /* the ids of those that the harness has been told of */
+    struct watched_call *waiting; /* those that the harness has been told of */
     size_t waiting_n;
+    struct held_rules *rules; /* on the disks of the node */
 };
 
 /* ---- which calls ---- */
@@ -94,10 +96,16 @@ static void tell(struct node_calls *c, const struct watched_call *call, const ch
     json_put_string(&w, "to", to);
     json_put_i64(&w, "bytes", bytes_of(call, from));
     json_end_object(&w);
-    mem_push(c->waiting, c->waiting_n) = call->id;
+    mem_push(c->waiting, c->waiting_n) = *call;
     if (carrier_send(c->to, &text, NULL, 0, NULL) != 0)
         node_calls_release_all(c);
     buf_fini(&text);
+}
+
+/* Nobody waits for it, or not any more. */
+static void pass(struct node_calls *c, const struct watched_call *call) {
+    if (!held_rules_meet(c->rules, call))
+        call_watch_pass(c->watch, call->id); /* one that has gone is no matter */
 }
 
 static void on_call(void *arg, int fd, int what) {
@@ -116,7 +124,28 @@ static void on_call(void *arg, int fd, int what) {
     if (is_wanted(c, &call, from, to))
         tell(c, &call, from, to);
     else
-        call_watch_pass(fd, call.id);
+        pass(c, &call);
+}
+
+/* ---- what a rule has made of one ---- */
+
+static void on_struck(void *arg, const struct disk_rule_state *rule, enum disk_verdict v,
+                      const struct disk_strike *s) {
+    struct node_calls *c = arg;
+    const struct sighting now = sighting_now(c->loop);
+    BUF_FINI struct buf text = {0};
+    if (rule->done > HELD_TOLD_MAX)
+        return;
+    if (c->before)
+        c->before(c->arg);
+    struct json_writer w = sighting_say(&now, &text, "struck");
+    json_put_string(&w, "verdict", s->verdict);
+    json_put_string(&w, "does", s->does);
+    json_put_string(&w, "path", s->path);
+    json_put_i64(&w, "errno", s->error);
+    seen_process_put_line(&w, s->pid);
+    json_end_object(&w);
+    carrier_send(c->to, &text, NULL, 0, NULL); /* one that is broken ends the node */
 }
 
 /* ---- who waits ---- */
@@ -124,9 +153,10 @@ static void on_call(void *arg, int fd, int what) {
 void node_calls_pass(struct node_calls *c, const struct json *order) {
     uint64_t id = (uint64_t)json_get_i64(order, "call", 0);
     for (size_t i = 0; i < c->waiting_n; i++)
-        if (c->waiting[i] == id) {
+        if (c->waiting[i].id == id) {
+            const struct watched_call call = c->waiting[i];
             c->waiting[i] = c->waiting[--c->waiting_n];
-            call_watch_pass(c->watch, id); /* one that has gone is no matter */
+            pass(c, &call);
             return;
         }
 }
@@ -134,7 +164,7 @@ void node_calls_pass(struct node_calls *c, const struct json *order) {
 void node_calls_release_all(struct node_calls *c) {
     forget_wanted(c);
     while (c->waiting_n)
-        call_watch_pass(c->watch, c->waiting[--c->waiting_n]);
+        pass(c, &c->waiting[--c->waiting_n]);
 }
 
 void node_calls_watch(struct node_calls *c, int watch) {
@@ -142,6 +172,7 @@ void node_calls_watch(struct node_calls *c, int watch) {
     file_close(&c->watch);
     c->waiting_n = 0;
     c->watch = watch;
+    held_rules_watch(c->rules, watch);
     host_cut_watches(c->cut, watch >= 0);
     if (watch >= 0)
         c->on_watch = loop_fd(c->loop, watch, LOOP_READ, on_call, c);
@@ -154,13 +185,19 @@ struct node_calls *node_calls_new(struct loop *l, struct carrier *to, struct hos
     struct node_calls *c = mem_new(struct node_calls);
     *c = (struct node_calls){
         .loop = l, .to = to, .cut = cut, .before = before, .arg = arg, .watch = -1};
+    c->rules = held_rules_new(l, on_struck, c);
     return c;
+}
+
+struct held_rules *node_calls_rules(struct node_calls *c) {
+    return c->rules;
 }
 
 struct node_calls *node_calls_free(struct node_calls *c) {
     if (!c)
         return NULL;
     node_calls_watch(c, -1);
+    held_rules_free(c->rules);
     forget_wanted(c);
     free(c->waiting);
     free(c);

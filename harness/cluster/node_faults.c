@@ -38,13 +38,27 @@ static struct target target_of(const struct node_faults *f, const struct fault *
 
 static const struct fault *fault_of(const struct node_faults *f, const struct message *m) {
     const struct fault *fault = fault_find(json_get_string(m->json, "fault", ""));
-    bool here = fault && (fault->where == FAULT_IN_NODE || (f->ops && fault->limits));
+    bool here = fault && (fault->where == FAULT_IN_NODE || (f->ops && fault_is_of_helper(fault)));
     return here ? fault : NULL;
 }
 
-static bool is_about_the_same(const struct message *a, const struct message *b) {
-    return str_eq(json_get_string(a->json, "fault", ""), json_get_string(b->json, "fault", "")) &&
-           str_eq(json_get_string(a->json, "name", ""), json_get_string(b->json, "name", ""));
+/* Of a disk several of one kind may be in force, each with arguments of its own. */
+static bool has_the_same_arguments(const struct message *a, const struct message *b) {
+    const struct json *x = json_first(json_get(a->json, "args")),
+                      *y = json_first(json_get(b->json, "args"));
+    while (x && y && str_eq(x->key, y->key) && str_eq(json_string(x, ""), json_string(y, ""))) {
+        x = x->next;
+        y = y->next;
+    }
+    return !x && !y;
+}
+
+static bool is_about_the_same(const struct fault *fault, const struct message *a,
+                              const struct message *b) {
+    return str_eq(json_get_string(a->json, "fault", ""), fault->name) &&
+           str_eq(json_get_string(b->json, "fault", ""), fault->name) &&
+           str_eq(json_get_string(a->json, "name", ""), json_get_string(b->json, "name", "")) &&
+           (!fault->watches || has_the_same_arguments(a, b));
 }
 
 /* ---- what is in force ---- */
@@ -89,7 +103,7 @@ int node_faults_do(struct node_faults *f, struct message *m, int program, struct
     if (!fault->recover)
         return err_say(err, -ENOSYS, "%s has nothing to undo", fault->name);
     for (size_t i = f->n; i-- > 0;)
-        if (is_about_the_same(&f->in_force[i], m))
+        if (is_about_the_same(fault, &f->in_force[i], m))
             forget(f, i);
     return recover(f, fault, m, program, err);
 }

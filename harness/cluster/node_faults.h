@@ -8,7 +8,7 @@
 struct node_faults {
     struct message *in_force; /* that brought them in force, each as it came */
     size_t n;
-    /* Of the node, for faults that hold it to a limit (struct fault, .limits); NULL: these do not run here. */
+    /* Of the node, for what a helper does to it as a whole (fault_is_of_helper); NULL: that does not run here. */
     const struct node_ops *ops;
     void *node;
 };

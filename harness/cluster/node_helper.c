@@ -22,7 +22,7 @@
 #include "harness/carrier/host_facts.h"
 #include "harness/cluster/cluster.h"
 #include "harness/cluster/dead_man.h"
-#include "harness/cluster/held_limits.h"
+#include "harness/cluster/held_node.h"
 #include "harness/cluster/kept_file.h"
 #include "harness/cluster/metadata.h"
 #include "harness/cluster/node_calls.h"
@@ -66,7 +66,7 @@ struct helper {
     struct loop_source *on_settle, *on_notice;
     const struct habitat *habitat;
     struct node_faults faults;    /* in force */
-    struct held_limits limits;    /* of those, on another host */
+    struct held_node held;        /* by those, on another host */
     struct node_output output;    /* of the program, where the harness has no file for it */
     struct node_clients *clients; /* where the harness has not got the listener itself */
     struct host_record record;    /* of what is done on another host */
@@ -231,6 +231,7 @@ static int take_host(struct helper *h, const struct json *setup, struct err *err
     int r = host_record_open(&h->record, run, err);
     if (r)
         return r;
+    held_node_places(&h->held, setup);
     host_left_mark(run);
     host_record_note(&h->record, "begin", host_left_name(), NULL);
     return 0;
@@ -598,7 +599,7 @@ static void put_seen(const struct helper *h, struct buf *out, const char *key,
 static void put_counted(const struct helper *h, struct buf *out) {
     struct json_writer w = {.out = out};
     json_object(&w, NULL);
-    held_limits_put(&h->limits, &w);
+    held_limits_put(&h->held.limits, &w);
     json_end_object(&w);
 }
 
@@ -643,7 +644,7 @@ static void on_look(struct helper *h, struct message *m) {
     BUF_FINI struct buf seen = {0};
     put_seen(h, &seen, "seen", m->json);
     put_members(answer(h, "look"), m, &seen);
-    held_limits_put(&h->limits, &h->w);
+    held_limits_put(&h->held.limits, &h->w);
     answer_send(h, NULL, 0);
 }
 
@@ -903,7 +904,7 @@ static void say_bye(struct helper *h) {
     if (h->habitat && h->habitat->end)
         h->habitat->end(&left);
     host_cut_mend_all(h->cut, true, &mended);
-    held_limits_end(&h->limits, &left);
+    held_limits_end(&h->held.limits, &left);
     if (h->clients)
         node_clients_drain(h->clients);
     answer(h, "bye");
@@ -935,8 +936,9 @@ int node_helper_run(const struct carrier_ends *ends, int64_t dead_man_ns, struct
     h.cut = host_cut_new();
     h.calls = node_calls_new(h.loop, h.carrier, h.cut, tell_clients, &h);
     if (!carrier_has_lane(h.carrier)) { /* here the harness does it, outside of the node */
-        h.faults.ops = &held_limits_ops;
-        h.faults.node = &h.limits;
+        h.held.rules = node_calls_rules(h.calls);
+        h.faults.ops = &held_node_ops;
+        h.faults.node = &h.held;
     }
     h.heals = dead_man_new(h.loop, ends->in, dead_man_ns, on_silence, &h);
     loop_signal(h.loop, SIGCHLD, on_child, &h);
@@ -958,6 +960,7 @@ int node_helper_run(const struct carrier_ends *ends, int64_t dead_man_ns, struct
     host_record_close(&h.record);
     process_close(&h.program);
     node_faults_fini(&h.faults);
+    held_node_fini(&h.held);
     dead_man_free(h.heals);
     dead_man_free(h.ends);
     metadata_free(h.metadata);

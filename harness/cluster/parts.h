@@ -96,6 +96,7 @@ struct node {
     struct host_link *link;   /* NULL: the node is on this host */
     struct power *power;      /* NULL: nobody ever took its host's */
     struct node_disk *faulty; /* node_disk.c: what faults do to its disks; NULL: none ever did */
+    struct texts far_rules;   /* far_rules.h: those in force, where its helper does it */
 };
 
 /* The wire as the harness sees it: its process and its socket. */
@@ -213,9 +214,11 @@ int node_disk_rule(struct node *n, const struct disk_rule *rule, enum node_place
 bool node_disk_call(struct node *n, const struct watched_call *c);
 /* What the disk has told of a rule of ours (disk_keeper.h). */
 void node_disk_struck(struct cluster *c, const struct json *m);
+/* The same of its helper on another host (node_helper.h, `struck`). */
+void node_disk_struck_there(struct node *n, const struct json *m);
 /* The rules that are in force, for the disks of a new life. */
 int node_disk_again(struct node *n, struct err *err);
-void node_disk_forget(struct node *n); /* who waits has gone */
+void node_disk_watch(struct node *n); /* n->watch is another one: who waited has gone */
 void node_disk_free(struct node *n);
 
 /* isolation_ops.forget_connections of namespaces. */

@@ -15,7 +15,8 @@
 /* What shows on another host that a fault was felt: what its helper tells, what the store answers,
  * and what lies in the shared directory. */
 static const uint64_t evidence_there =
-    EVIDENCE(agent_back) | EVIDENCE(agent_left) | EVIDENCE(agent_start) | EVIDENCE(file_changed) |
+    EVIDENCE(agent_back) | EVIDENCE(agent_left) | EVIDENCE(agent_start) | EVIDENCE(disk_failed) |
+    EVIDENCE(disk_slowed) | EVIDENCE(disk_stuck) | EVIDENCE(file_changed) |
     EVIDENCE(frames_dropped) | EVIDENCE(lease_gone) | EVIDENCE(links_cut) |
     EVIDENCE(node_forks_refused) | EVIDENCE(node_out_of_memory) | EVIDENCE(node_throttled) |
     EVIDENCE(revision_gone) | EVIDENCE(signal_taken) | EVIDENCE(store_alarm) |
@@ -26,6 +27,7 @@ static const struct {
     unsigned need;
     enum hello_ability ability;
 } abilities[] = {{FAULT_NEEDS_TRACE, HELLO_CAN_TRACE},
+                 {FAULT_NEEDS_CALLS, HELLO_CAN_WATCHED_CALLS},
                  {FAULT_NEEDS_SILENCE, HELLO_CAN_SILENT_SOCKETS}};
 
 /* And of a limit. */

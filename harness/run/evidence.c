@@ -23,6 +23,10 @@ static bool answers(const struct evidence *e) {
     return e->answers;
 }
 
+static bool is_asked_there(const struct evidence *e) {
+    return e->unannounced && !e->told;
+}
+
 static bool is_unannounced(const struct evidence *e) {
     return e->unannounced;
 }
@@ -151,7 +155,7 @@ static void ask_hosts(struct run_entry *a) {
 void evidence_look(struct run_entry *a) {
     if (a->is_undone && is_momentary(a))
         return;
-    if (!look(a) && is_asked_for(a) && has_any(a, is_unannounced))
+    if (!look(a) && is_asked_for(a) && has_any(a, is_asked_there))
         ask_hosts(a);
 }
 

@@ -215,10 +215,10 @@ static uint64_t undo_token_of(const struct run_entry *a) {
     return (uint64_t)a->undone << TOKEN_TAG_BITS | (uint64_t)a->tag;
 }
 
-/* By the node's helper, which answers; limits by it where the node is on another host. */
+/* By the node's helper, which answers. */
 static bool is_done_there(const struct run_entry *a, const struct bound *b) {
     const struct fault *f = a->plan->fault;
-    return f->where == FAULT_IN_NODE || (f->limits && node_far_number(b->node));
+    return f->where == FAULT_IN_NODE || (fault_is_of_helper(f) && node_far_number(b->node));
 }
 
 static int recover(struct run_entry *a, struct bound *b, uint64_t token, struct err *err) {

@@ -320,7 +320,7 @@ static bool on_asked(void *arg, const struct store_request *r) {
 
 static void on_struck(void *arg, struct node *n, const struct disk_strike *s) {
     struct json_writer *w =
-        engine_record(arg, s->by_disk ? SOURCE_DISK : SOURCE_KERNEL, "disk-call");
+        record_there(arg, n, s->by_disk ? SOURCE_DISK : SOURCE_KERNEL, "disk-call");
     json_put_string(w, "node", node_plan(n)->name);
     json_put_i64(w, "pid", s->pid);
     json_put_string(w, "verdict", s->verdict);

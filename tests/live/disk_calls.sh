@@ -89,11 +89,13 @@ END
     echo 'limits: {total: 240s}'
 } >"$dir/$disk.yaml"
 done
-for run in 'kept namespaces' 'kept processes' 'served namespaces'; do
+node="$(realpath "$BIN/rankquake-node") --dead-man 62$$ms" # the words tell it from that of another test
+for run in 'kept namespaces' 'kept processes' 'kept hosts' 'served namespaces'; do
     read -r disk isolation <<<"$run"
-    by=calls from=kernel at='[^"]*/shared/'
+    by=calls from=kernel at='[^"]*/shared/' where=(--isolation "$isolation")
     [ $disk = kept ] || by=disk from=disk at=
-    runs "a disk, $run" 0 "$dir/$disk.yaml" --isolation $isolation
+    [ $isolation != hosts ] || where=(--provider exec --hosts "$node")
+    runs "a disk, $run" 0 "$dir/$disk.yaml" "${where[@]}"
     for id in error readonly full slow stuck; do
         recorded "a disk, $run" '"source":"kernel","kind":"fault-evidence","id":"'$id'".*"count":[0-9]+,"path":"'"$at"'[^"]*","by":"'$by'"'
         recorded "a disk, $run" '"kind":"fault-recovered","id":"'$id'","n":1}'

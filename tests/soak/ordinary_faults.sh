@@ -23,6 +23,9 @@ rows=(
     'agent-kill|agent-kill, on: n1'
     'loud node death|node-kill, on: n1'
     'checkpoint damage|file-flip, with: {path: "{shared}/ckpt/step-*/weights.f32"}, on: n0'
+    'error of a system call|disk-error, with: {op: rename, path: "{shared}/ckpt/**", times: 1}, on: node of rank 0'
+    'a system call that takes longer|disk-slow, with: {op: change, path: "{shared}/ckpt/**", delay: 20ms}, on: node of rank 0, for: 2s'
+    'one that hangs|disk-stuck, with: {op: rename, path: "{shared}/ckpt/**"}, on: node of rank 0, for: 2s'
     'partition|net-partition, with: {groups: "n0|n1"}, for: 2s'
     'silence|node-poweroff, on: n1'
 )

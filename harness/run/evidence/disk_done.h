@@ -29,6 +29,7 @@ void disk_seen_put(const struct run_entry *a, const struct disk_seen *s, enum di
         .absent = says_not,                                                                        \
         .by_disk = ours,                                                                           \
         .unannounced = true,                                                                       \
+        .told = true,                                                                              \
         .begin = begin,                                                                            \
         .felt = felt,                                                                              \
         .put = put,                                                                                \

@@ -21,6 +21,7 @@ struct evidence {
     bool of_scheduler; /* it is the node's scheduler that is asked; these words are the record's */
     bool counts; /* the wire's counters are asked for before the fault is in force and undone */
     bool unannounced; /* no record tells of it: every record is an occasion to look */
+    bool told;        /* by the helper of a node on another host, which is not asked */
     bool momentary;   /* it lasts as long as the fault: later it is another's doing */
     bool answers;     /* inject only begins it: with this the fault is in force */
     /* The fault is about to be brought in force. Returns what is known of the target from now

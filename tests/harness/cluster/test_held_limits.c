@@ -99,7 +99,7 @@ static void test_nothing_is_told_where_there_is_no_limit(void **state) {
     held_limits_put(&h, &w);
     json_end_object(&w);
     assert_string_equal(buf_str(&text), "{}");
-    assert_int_equal(held_limits_ops.unlimit(&h, NODE_LIMIT_CPU, NULL), 0);
+    assert_int_equal(held_limits_lift(&h, NODE_LIMIT_CPU, NULL), 0);
     held_limits_end(&h, NULL);
 }
 

@@ -1,0 +1,68 @@
+#include "harness/cluster/held_node.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+static int op_limit(void *node, enum node_limit what, int64_t value, struct err *err) {
+    struct held_node *h = node;
+    return held_limits_set(&h->limits, what, value, err);
+}
+
+static int op_unlimit(void *node, enum node_limit what, struct err *err) {
+    struct held_node *h = node;
+    return held_limits_lift(&h->limits, what, err);
+}
+
+/* The directory may lie elsewhere here, behind a link of the same name: descriptors have that name. */
+static int place(const struct held_node *h, enum node_place where, struct disk_rule *r,
+                 struct err *err) {
+    char real[PATH_MAX];
+    const char *path = h->places[where];
+    if (!path)
+        return err_say(err, -EINVAL, "setup has not said where the disks of the node lie");
+    if (!str_copy(r->root, sizeof(r->root), path))
+        return err_say(err, -ENAMETOOLONG, "%s: the path of a disk is too long", path);
+    if (!realpath(path, real) || str_eq(real, path) || !str_copy(r->real, sizeof(r->real), real))
+        r->real[0] = '\0';
+    return 0;
+}
+
+static int op_disk_rule(void *node, const struct disk_rule *rule, enum node_place where, bool on,
+                        struct err *err) {
+    struct held_node *h = node;
+    struct disk_rule r = *rule;
+    int code = place(h, where, &r, err);
+    if (code)
+        return code;
+    const struct disk_rule_state *there = held_rules_like(h->rules, &r);
+    if (on && there)
+        return err_say(err, -EBUSY, "an earlier fault does the same to its disk");
+    if (on)
+        held_rules_add(h->rules, &r);
+    else if (there)
+        held_rules_drop(h->rules, there->rule.id);
+    return 0;
+}
+
+const struct node_ops held_node_ops = {
+    .limit = op_limit, .unlimit = op_unlimit, .disk_rule = op_disk_rule};
+
+static char *copy_of(const char *path) {
+    return path ? mem_strdup(path) : NULL;
+}
+
+void held_node_places(struct held_node *h, const struct json *setup) {
+    h->places[NODE_SHARED] = copy_of(json_get_string(setup, "shared", NULL));
+    h->places[NODE_DISK] = copy_of(json_get_string(setup, "disk", NULL));
+}
+
+void held_node_fini(struct held_node *h) {
+    for (int i = 0; i <= NODE_DISK; i++) {
+        free(h->places[i]);
+        h->places[i] = NULL;
+    }
+}
