@@ -14,3 +14,8 @@ only_harness_was_late() { # only_harness_was_late FILE
     local open
     open=$(grep -E '^  [?] ' "$1") && ! grep -qv 'but the harness itself was late by' <<<"$open"
 }
+# The same where nodes are on hosts, whose helpers had no processor.
+only_hosts_were_late() { # only_hosts_were_late FILE
+    local open
+    open=$(grep -E '^  [?] ' "$1") && ! grep -qvE 'too close to tell|harness was late itself|harness itself was late' <<<"$open"
+}

@@ -26,7 +26,7 @@ YAML
 }
 only_too_close() { # where helpers have to wait for a processor they stamp late, and say so
     local open
-    open=$(grep -E '^  [?] ' "$TMPDIR/said") && ! grep -qv 'too close to tell' <<<"$open"
+    open=$(grep -E '^  [?] ' "$TMPDIR/said") && ! grep -qvE 'too close to tell|harness was late itself|harness itself was late' <<<"$open"
 }
 is_kept() { # is_kept NAME RC: a whole core, told in the record
     local core
