@@ -96,7 +96,7 @@ static void take_until(struct canonical *c, int64_t *at_ns) {
 static void take_request(struct canonical *c, uint64_t ids, struct request *q) {
     take_id(c, ids, &q->id);
     take_until(c, &q->retry_ns);
-    q->floor = 0; /* no store that is searched through goes back */
+    q->floor = q->head = q->lead = 0; /* no store that is searched through goes back */
 }
 
 /* "<round>-<revision of lead>-<n>": the revision is a number. */

@@ -101,32 +101,49 @@ static void revision_note(struct rendezvous *r, uint64_t id, int64_t revision) {
         r->known_revision = revision;
 }
 
-static int64_t floor_of(const struct rendezvous *r, uint64_t id) {
+/* Since it knows this incarnation. */
+static struct request asked(const struct rendezvous *r, uint64_t id) {
     const struct request *const all[] = {&r->session.request, &r->reread,
                                          &r->read_places,     &r->holder.read,
                                          &r->standby.read,    &r->coordinator.read};
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
         if (all[i]->id == id && id >= r->known_since)
-            return all[i]->floor;
-    return 0;
+            return *all[i];
+    return (struct request){0};
+}
+
+/* What was known of the entry's key when it was asked for. */
+static int64_t known_of(const struct request *q, const struct entry *e) {
+    return e->key.kind == KEY_HEAD ? q->head : e->key.kind == KEY_LEAD ? q->lead : 0;
 }
 
 /* Reads are linearizable: what was known when this one was asked for is in it. A store that came
  * back empty knows nothing of this incarnation; one that does, and less than was known of it, was
- * set back, or lies. */
+ * set back, or lies. With many beats its revision is soon beyond what was known; head and lead are
+ * not. */
 static void revision_check(struct rendezvous *r, const struct event *ev) {
-    int64_t revision = ev->snapshot.revision, floor = floor_of(r, ev->snapshot.id);
+    int64_t revision = ev->snapshot.revision;
+    const struct request q = asked(r, ev->snapshot.id);
+    const struct entry *older = NULL;
     bool ours = false;
     for (size_t i = 0; r->has_cur && i < ev->snapshot.n; i++) {
         const struct entry *e = &ev->snapshot.entries[i];
         const char *inc = e->key.kind == KEY_CUR ? e->value->cur.inc : e->key.inc;
-        ours |= strcmp(inc, r->cur.inc) == 0;
+        if (strcmp(inc, r->cur.inc) != 0)
+            continue;
+        ours = true;
+        if (e->mod_revision < known_of(&q, e))
+            older = e;
     }
     if (!ours)
         return;
     revision_note(r, ev->snapshot.id, revision);
-    if (revision < floor && !r->giving_up)
-        contact_stranger(r, revision, floor);
+    if (r->giving_up)
+        return;
+    if (revision < q.floor)
+        contact_stranger(r, revision, q.floor);
+    else if (older)
+        contact_stranger(r, older->mod_revision, known_of(&q, older));
 }
 
 static void on_changes(struct rendezvous *r, const struct event *ev) {

@@ -202,6 +202,8 @@ void request_snapshot(struct rendezvous *r, struct request *q, const struct stor
     assert(n <= SNAPSHOT_KEYS_MAX);
     q->id = a->snapshot.id = ++r->next_id;
     q->floor = r->known_revision;
+    q->head = r->head_revision;
+    q->lead = r->lead_seen;
     q->settled = false;
     memcpy(a->snapshot.keys, keys, n * sizeof(*keys));
     a->snapshot.n = n;

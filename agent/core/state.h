@@ -18,6 +18,8 @@ struct request {
     uint64_t id;      /* of the one under way, 0: none */
     int64_t retry_ns; /* not before */
     int64_t floor;    /* the newest revision that was known when it was sent */
+    int64_t head;     /* the head that was, */
+    int64_t lead;     /* and the lead, or its end */
     bool settled;     /* came through: it was applied, or never can be */
 };
 
@@ -345,6 +347,7 @@ void group_advance(struct rendezvous *r);
 void group_event(struct rendezvous *r, const struct event *ev);
 void group_done(struct rendezvous *r, const struct event *ev);
 void group_kill(struct rendezvous *r);
+void group_tell_again(struct rendezvous *r); /* what it has told the store of its round */
 void group_stalled(struct rendezvous *r, int64_t late_ns); /* as contact_stalled */
 /* The longest an ordinary stop can take until this agent gives up on its workers. */
 int64_t group_stop_ns(const struct rendezvous *r);

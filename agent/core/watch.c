@@ -98,6 +98,7 @@ void watch_snapshot(struct rendezvous *r, const struct event *ev) {
             return;
     watch_take(r, ev);
     watch_begin(r, ev->snapshot.revision);
+    group_tell_again(r);
 }
 
 /* --- own place in the plans --- */

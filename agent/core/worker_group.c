@@ -168,6 +168,7 @@ static void done_advance(struct rendezvous *r) {
     draft_compare(d, key_job(r, KEY_HEAD), COMPARE_MOD, r->head_revision);
     struct store_key key = key_own(r, KEY_DONE);
     key.round = g->round;
+    draft_compare(d, key, COMPARE_VERSION, 0);
     draft_put(r, d, key)->done.round = g->round;
     request_txn(r, &g->done, d);
     action_claim(r, CLAIM_EXIT_BARRIER, g->round);
@@ -219,6 +220,13 @@ static void ack_advance(struct rendezvous *r) {
     }
     if (g->port_round == last)
         ack_send(r);
+}
+
+/* A store that was away may have been set back to before it heard of it. */
+void group_tell_again(struct rendezvous *r) {
+    struct group *g = &r->group;
+    g->end.settled = g->done.settled = false;
+    g->acked = -1;
 }
 
 /* --- starting --- */

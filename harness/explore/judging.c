@@ -29,7 +29,8 @@ void world_judge_init(struct world *w) {
     const struct explore_config *c = w->config;
     w->judge = (struct judge){
         .ops = &ops,
-        .job = {.min = c->min,
+        .job = {.run_id = "job",
+                .min = c->min,
                 .max = c->max,
                 .max_restarts = c->max_restarts,
                 .proposals_max = c->agents + 2 * c->together + 1},

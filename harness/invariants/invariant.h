@@ -22,6 +22,8 @@ struct invariant {
     const char *text;    /* what it means, for explain */
     const char *check;   /* of the live judge, NULL: only the store shows it */
 
+    bool outlasts; /* it is asked as well when the store was set back to an older state */
+
     /* All may be NULL. */
     unsigned kinds; /* of keys, 1u << KEY_...: of these on_put is told */
     void (*on_put)(struct judge *j, const struct op *op);
@@ -34,6 +36,8 @@ struct invariant {
     void (*on_denied)(struct judge *j, int node);         /* an agent hears that it may not write */
     void (*on_exit)(struct judge *j, int node, int code); /* of an agent */
     void (*on_failure)(struct judge *j, int node, int64_t round); /* it names one of that round */
+    /* It reads of a store that was set back. */
+    void (*on_strange)(struct judge *j, int node, int64_t revision, int64_t known);
     void (*on_forgotten)(struct judge *j); /* the job, by its lease: it has ended */
     /* Of the run. over: the job ended, and all are gone; late: or it should have by now. */
     void (*on_end)(struct judge *j, bool over, bool late);

@@ -28,6 +28,7 @@
     X(restarts)                                                                                    \
     X(roles)                                                                                       \
     X(seats)                                                                                       \
+    X(set_back)                                                                                    \
     X(spares)                                                                                      \
     X(stops)                                                                                       \
     X(takeover)                                                                                    \

@@ -9,9 +9,13 @@
 #define TELL(hook, ...)                                                                            \
     do {                                                                                           \
         for (size_t k = 0; invariants[k]; k++)                                                     \
-            if (invariants[k]->hook)                                                               \
+            if (invariants[k]->hook && is_asked(j, invariants[k]))                                 \
                 invariants[k]->hook(__VA_ARGS__);                                                  \
     } while (0)
+
+static inline bool is_asked(const struct judge *j, const struct invariant *i) {
+    return !j->set_back || i->outlasts;
+}
 
 void invariant_broken(struct judge *j, const struct invariant *i, const char *fmt, ...) {
     char text[400], whole[480];
@@ -42,7 +46,7 @@ struct judged_member *member_find(struct judged_member *m, int n, const char *ui
 static void each_key(const struct judge *j, const struct store_key *key,
                      void (*see)(void *arg, const struct kv_pair *pair), void *arg) {
     char text[KEY_SIZE], end[KEY_SIZE];
-    key_format(key, "job", text, end);
+    key_format(key, j->job.run_id, text, end);
     kv_each_in(j->kv, kv_string(text), kv_string(end), see, arg);
 }
 
@@ -249,7 +253,7 @@ static void form_see(void *arg, const struct kv_pair *p) {
         return;
     struct judged_member *m = &j->form[j->n_form++];
     memset(m, 0, sizeof(*m));
-    key_parse(p->key.data, p->key.len, "job", &own);
+    key_parse(p->key.data, p->key.len, j->job.run_id, &own);
     memcpy(m->uid, own.uid, sizeof(m->uid));
     memcpy(&place, p->value.data, sizeof(place));
     m->rank = place.group_rank;
@@ -401,7 +405,7 @@ static void judge_head(struct judge *j, const struct op *op) {
 
 static void judge_put(struct judge *j, const struct op *op) {
     for (size_t i = 0; invariants[i]; i++)
-        if (invariants[i]->kinds & 1u << op->key.kind)
+        if (invariants[i]->kinds & 1u << op->key.kind && is_asked(j, invariants[i]))
             invariants[i]->on_put(j, op);
 }
 
@@ -446,6 +450,31 @@ void judge_wiped(struct judge *j) {
             n->wiped_life = n->group.round == j->wiped.round ? n->group.life : 0;
         n->group.former = n->group.alive;
     }
+}
+
+void judge_set_back(struct judge *j) {
+    j->set_back = true;
+}
+
+void judge_heard(struct judge *j, int node, const char *uid, int64_t revision) {
+    struct judged_node *n = judge_node(j, node);
+    if (strcmp(n->heard.uid, uid) != 0) {
+        str_copy(n->heard.uid, sizeof(n->heard.uid), uid);
+        n->heard.revision = 0;
+    }
+    n->heard.revision = revision > n->heard.revision ? revision : n->heard.revision;
+}
+
+int64_t judge_known(const struct judge *j, int node, const char *uid) {
+    const struct judged_node *n = judge_node(j, node);
+    return *uid && strcmp(n->heard.uid, uid) == 0 ? n->heard.revision : 0;
+}
+
+void judge_strange(struct judge *j, int node, int64_t revision, int64_t known) {
+    struct judged_node *n = judge_node(j, node);
+    bool is_first = !n->strange_ns;
+    n->strange_ns = is_first ? j->now_ns : n->strange_ns;
+    TELL(on_strange, j, node, revision, known);
 }
 
 void judge_expired(struct judge *j) {

@@ -22,6 +22,7 @@ enum {
 
 /* What does not change: what agents are told, and what kind of world it is. */
 struct judged_job {
+    const char *run_id;
     int min, max, max_restarts;
     int max_free_rounds; /* in an hour; 0: any */
     enum restart_mode restart_mode;
@@ -82,6 +83,11 @@ struct judged_node {
     int restarts;      /* rounds of this life that its own workers' failure ended, and that cost */
     int unsure;        /* of these, that it may not know, or may have counted for others' */
     uint64_t wiped_life; /* the agent that had workers when the store was wiped; 0: none */
+    struct {             /* what the store has told this session of its run */
+        char uid[UID_SIZE];
+        int64_t revision;
+    } heard;
+    int64_t strange_ns; /* since when this life knows that its store was set back; 0: it does not */
 };
 
 struct judge;
@@ -163,6 +169,8 @@ struct judge {
     int64_t now_ns;
     struct judged_times *times; /* NULL: how long something takes is not judged */
     bool others;                /* agents of two attempts have come */
+    bool set_back;              /* the store was, to an older state: what is said there does not
+                                 * follow from what was said before */
     /* Room for all nodes, and for all of their workers; by uid. */
     struct judged_member *last, *form;
     bool *ranks; /* that were started of the round that started last */
@@ -218,6 +226,14 @@ void judge_exit(struct judge *j, int node, int code);
 void judge_failure(struct judge *j, int node, int64_t round);
 /* The store is about to lose its data. */
 void judge_wiped(struct judge *j);
+/* The store is about to be set back to an older state. */
+void judge_set_back(struct judge *j);
+/* The agent hears, as this session of the run: the store was at that revision. */
+void judge_heard(struct judge *j, int node, const char *uid, int64_t revision);
+/* What it knew of the run when it asked, as that session; 0: nothing. */
+int64_t judge_known(const struct judge *j, int node, const char *uid);
+/* It reads: the run is in a store that was at that revision, below what it knew when it asked. */
+void judge_strange(struct judge *j, int node, int64_t revision, int64_t known);
 /* Leases have ended: the job's may have. */
 void judge_expired(struct judge *j);
 /* Nothing happens any more. over: the job has ended, and all agents and workers with it; late: or

@@ -32,6 +32,7 @@ const struct invariant invariant_progress = {
             "job ends within a minute of virtual time as its workers decide, and every agent and "
             "every worker with it.",
     .check = "liveness",
+    .outlasts = true,
     .on_head = on_head,
     .on_end = on_end,
 };

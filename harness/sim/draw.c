@@ -258,6 +258,21 @@ void sim_draw(const struct sim_config *given, struct sim_schedule *ret) {
     draw_kind(config, &r, ret);
 }
 
+void sim_beside(const struct sim_schedule *s, struct sim_schedule *ret) {
+    struct rand r = sim_rand(s->seed, CONCERN_JOB, 0, 2);
+    *ret = *s;
+    ret->seed = rand_u64(&r);
+    ret->agents = ret->max = (int)sim_chance_ns(&r, 2, 3);
+    ret->min = (int)sim_chance_ns(&r, 1, 2);
+    ret->fragile = sim_chance(&r, 500) ? 300 : 0;
+    ret->max_restarts = (int)sim_chance_ns(&r, 1, 3);
+    ret->lifeline = sim_chance(&r, 500);
+    ret->plain = true;
+    ret->seated = ret->gang = false;
+    ret->spares = ret->n_entries = 0;
+    ret->entries = NULL;
+}
+
 void sim_schedule_copy(const struct sim_schedule *s, struct sim_schedule *ret) {
     struct sim_entry *entries = mem_array(struct sim_entry, (size_t)s->n_entries + 1);
     if (s->n_entries)

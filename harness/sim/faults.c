@@ -37,6 +37,8 @@ static const struct sim_fault table[SIM_FAULTS_N] = {
     X(GUARD_KILL) = {"guard-kill", "a guard is killed, and its workers with it", 1,
                      .on_node = true},
     X(JOIN_STORM) = {"join-storm", "all agents that are away come at once", 1},
+    X(JOIN_TRICKLE) = {"join-trickle", "all agents that are away come, one shortly after another",
+                       1},
     X(LEAVE_STORM) = {"leave-storm", "all agents but one are told to leave", 1, .on_node = true,
                       .returns = true, LIKE(EFFECT_ASKS_TO_LEAVE | EFFECT_LOUD)},
     X(LIFELINE_RESET) = {"lifeline-reset", "a node's lifeline is reset on its way", 1,
@@ -62,6 +64,12 @@ static const struct sim_fault table[SIM_FAULTS_N] = {
                         LIKE(EFFECT_ENDS_NODE | EFFECT_SILENCES_NODE | EFFECT_SILENT)},
     X(NODE_STOP) = {"node-stop", "an agent and its guard are stopped for a while", 1, SPAN(1, 2500),
                     .on_node = true},
+    X(RACK_CUT) = {"rack-cut",
+                   "a third of the nodes, one behind another, is cut off from the store", 1,
+                   SPAN(1, 2000), .on_node = true, CUTS},
+    X(RACK_POWEROFF) = {"rack-poweroff", "a third of the nodes, one behind another, is gone", 1,
+                        .on_node = true, .returns = true,
+                        .effects = EFFECT_ENDS_NODE | EFFECT_SILENCES_NODE | EFFECT_SILENT},
     X(REQUESTS_LATE) = {"requests-late", "requests come together, late, their senders maybe gone",
                         1, SPAN(1, 2500), .on_node = true},
     X(REQUESTS_LOST) = {"requests-lost", "requests are lost, watch events are not", 1,
@@ -75,6 +83,9 @@ static const struct sim_fault table[SIM_FAULTS_N] = {
                        SPAN(50, 1900), CUTS},
     X(STORE_RESTART) = {"store-restart", "the store restarts with its data, all watches are gone",
                         1, SPAN(10, 1900), CUTS},
+    X(STORE_SET_BACK) = {"store-set-back",
+                         "after a while the store restarts with the data that it has now", 1,
+                         SPAN(50, 4000), CUTS},
     X(STORE_WIPED) = {"store-wiped", "the store restarts without its data", 1, SPAN(10, 1900),
                       CUTS},
     X(WATCH_LOST) = {"watch-lost", "a watch breaks", 1, .on_node = true, .on_watch = true},
@@ -132,6 +143,7 @@ static void inject(struct sim *c, struct occurrence *o) {
         c->times.struck_until_ns = until_ns;
     if (injections[e->fault](c, o->node, e)) {
         c->result->faults += e->fault != SIM_FAULT_AGENT_START;
+        c->result->struck[e->fault] = true;
         history_writer_struck(c, e, o->node);
     }
 }

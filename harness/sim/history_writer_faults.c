@@ -132,6 +132,8 @@ static const char *own_evidence(int fault) {
         return "its processes are stopped";
     case SIM_FAULT_LOST_TOGETHER:
         return "both nodes are off";
+    case SIM_FAULT_RACK_POWEROFF:
+        return "its nodes are off";
     case SIM_FAULT_WORKER_STUCK:
         return "its workers are in state D";
     case SIM_FAULT_WORKER_FAIL:
@@ -143,15 +145,23 @@ static const char *own_evidence(int fault) {
 }
 
 static int whom(const struct sim_entry *e, int node) {
-    return e->fault == SIM_FAULT_LOST_TOGETHER ? THE_KILLED
-           : e->fault == SIM_FAULT_LEAVE_STORM ? THE_SIGNALED
-           : sim_faults()[e->fault].on_node    ? node
-                                               : ALL;
+    switch (e->fault) {
+    case SIM_FAULT_LOST_TOGETHER:
+    case SIM_FAULT_RACK_POWEROFF:
+        return THE_KILLED;
+    case SIM_FAULT_LEAVE_STORM:
+        return THE_SIGNALED;
+    case SIM_FAULT_RACK_CUT:
+        return ALL;
+    default:
+        return sim_faults()[e->fault].on_node ? node : ALL;
+    }
 }
 
 void history_writer_struck(struct sim *c, const struct sim_entry *e, int node) {
     if (!c->history_writer || e->fault == SIM_FAULT_AGENT_START ||
-        e->fault == SIM_FAULT_JOIN_STORM || e->fault == SIM_FAULT_NODE_CRASHES)
+        e->fault == SIM_FAULT_JOIN_STORM || e->fault == SIM_FAULT_JOIN_TRICKLE ||
+        e->fault == SIM_FAULT_NODE_CRASHES)
         return; /* told when the agents come, or go */
     int at = (int)(e - c->schedule->entries);
     struct history_writer_fault *f = &c->history_writer->faults[at];

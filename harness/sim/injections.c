@@ -93,6 +93,20 @@ bool inject_join_storm(struct sim *c, int node, const struct sim_entry *e) {
     return any;
 }
 
+/* One after another, closer together and further apart than a coordinator waits for the next. */
+bool inject_join_trickle(struct sim *c, int node, const struct sim_entry *e) {
+    int64_t after_ns = 0;
+    for (int i = 0; i < c->n_nodes; i++) {
+        if (c->nodes[i].core)
+            continue;
+        after_ns += sim_chance_ns(&c->nodes[i].body, SIM_MS, 3 * SIM_ADMIT_NS);
+        sim_boot(c, i, after_ns);
+    }
+    if (after_ns)
+        sim_say(c, node, "FAULT: all agents that were away come, one after another");
+    return after_ns;
+}
+
 bool inject_node_poweroff(struct sim *c, int node, const struct sim_entry *e) {
     if (!c->nodes[node].core && !c->nodes[node].shown.group.alive)
         return false;
@@ -173,6 +187,28 @@ bool inject_lost_together(struct sim *c, int node, const struct sim_entry *e) {
     if (lead < 0 || lead == node || !c->nodes[node].core)
         return false;
     return inject_node_poweroff(c, lead, e) && inject_node_poweroff(c, node, e);
+}
+
+bool sim_in_rack(int nodes, int node, int other) {
+    int size = (nodes + 2) / 3;
+    return node / size == other / size;
+}
+
+/* What hangs on one switch, or on one supply. */
+bool inject_rack_cut(struct sim *c, int node, const struct sim_entry *e) {
+    bool any = false;
+    for (int i = 0; i < c->n_nodes; i++)
+        if (sim_in_rack(c->n_nodes, node, i))
+            any |= inject_node_cut(c, i, e);
+    return any;
+}
+
+bool inject_rack_poweroff(struct sim *c, int node, const struct sim_entry *e) {
+    bool any = false;
+    for (int i = 0; i < c->n_nodes; i++)
+        if (sim_in_rack(c->n_nodes, node, i))
+            any |= inject_node_poweroff(c, i, e);
+    return any;
 }
 
 bool inject_node_stop(struct sim *c, int node, const struct sim_entry *e) {

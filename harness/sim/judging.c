@@ -73,9 +73,10 @@ static bool fence_passed(const void *world, int node) {
 }
 
 /* The profile's timing, and what else the seed says of its job. */
-static void job_init(const struct sim_schedule *s, const struct sim_terms *t,
+static void job_init(const char *run_id, const struct sim_schedule *s, const struct sim_terms *t,
                      struct judged_job *job) {
-    *job = (struct judged_job){.min = s->min,
+    *job = (struct judged_job){.run_id = run_id,
+                               .min = s->min,
                                .max = s->max,
                                .max_restarts = s->max_restarts,
                                .max_free_rounds = t->max_free_rounds,
@@ -107,7 +108,7 @@ void sim_judge_init(struct sim *c, const struct sim_terms *terms) {
     struct judge *j = &c->judge;
     *j = (struct judge){.ops = &ops,
                         .world = c,
-                        .kv = c->kv,
+                        .kv = c->store->kv,
                         .nodes = c->nodes,
                         .node_size = sizeof(*c->nodes),
                         .n_nodes = c->n_nodes,
@@ -117,11 +118,11 @@ void sim_judge_init(struct sim *c, const struct sim_terms *terms) {
                         .ranks = mem_array(bool, (size_t)c->n_nodes *SIM_WORKERS),
                         .n_ranks = c->n_nodes * SIM_WORKERS};
     c->times.healed_ns = s->calm ? s->trouble_ns : INT64_MAX;
-    job_init(s, terms, &j->job);
+    job_init(c->run_id, s, terms, &j->job);
 }
 
 void sim_judge_fini(struct sim *c) {
-    c->result->risked = c->judge.risked;
+    c->result->risked |= c->judge.risked;
     free(c->judge.last);
     free(c->judge.form);
     free(c->judge.ranks);
@@ -149,8 +150,16 @@ void sim_judge_stop(struct sim *c, int node, const struct action *a) {
 }
 
 void sim_leases_expire(struct sim *c) {
-    int64_t before = kv_revision(c->kv);
-    kv_lease_expire(c->kv, c->now_ns);
-    if (kv_revision(c->kv) != before)
-        judge_expired(&c->judge);
+    struct sim_store *s = c->store;
+    int64_t before = kv_revision(s->kv);
+    kv_lease_expire(s->kv, c->now_ns);
+    for (int i = 0; i < s->n_jobs && kv_revision(s->kv) != before; i++)
+        judge_expired(&s->jobs[i]->judge);
+}
+
+void sim_store_replace(struct sim_store *s, struct kv *kv) {
+    kv_free(s->kv);
+    s->kv = kv;
+    for (int i = 0; i < s->n_jobs; i++)
+        s->jobs[i]->judge.kv = kv;
 }

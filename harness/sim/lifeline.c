@@ -43,8 +43,8 @@ static bool apply(struct sim *c, const struct lifeline_certificate *t) {
     struct kv_txn_result result = {0};
     sim_leases_expire(c);
     arena_clear(&c->arena);
-    struct kv_txn txn = kv_request_txn(&c->arena, "job", &t->txn, kv_request_plain);
-    return kv_txn(c->kv, &txn, &c->arena, &result, NULL) == 0 && result.succeeded;
+    struct kv_txn txn = kv_request_txn(&c->arena, c->run_id, &t->txn, kv_request_plain);
+    return kv_txn(c->store->kv, &txn, &c->arena, &result, NULL) == 0 && result.succeeded;
 }
 
 static void on_certify(struct sim *c, struct occurrence *o) {

@@ -222,6 +222,14 @@ static bool play_lost_together(struct live_words *l, const struct sim_entry *e) 
            end_node(l, e, e->node, SIM_FAULT_NODE_POWEROFF);
 }
 
+static bool play_rack_poweroff(struct live_words *l, const struct sim_entry *e) {
+    bool any = false;
+    for (int i = 0; i < l->schedule->agents; i++)
+        if (sim_in_rack(l->schedule->agents, e->node, i) && l->spots[i].where == HERE)
+            any |= end_node(l, e, i, SIM_FAULT_NODE_POWEROFF);
+    return any || refuse(l, e, nobody);
+}
+
 static bool play_worker_fail(struct live_words *l, const struct sim_entry *e) {
     if (!is_here(l, e))
         return false;
@@ -270,6 +278,17 @@ static bool play_node_cut(struct live_words *l, const struct sim_entry *e) {
     cut(l, e->node, live_ns(l, e->at_ns), e->span_ns);
     outlive(l, e->span_ns);
     return true;
+}
+
+static bool play_rack_cut(struct live_words *l, const struct sim_entry *e) {
+    bool any = false;
+    for (int i = 0; i < l->schedule->agents; i++) {
+        struct sim_entry one = *e;
+        one.node = i;
+        if (sim_in_rack(l->schedule->agents, e->node, i) && l->spots[i].where == HERE)
+            any |= play_node_cut(l, &one);
+    }
+    return any || refuse(l, e, nobody);
 }
 
 static bool play_node_freeze(struct live_words *l, const struct sim_entry *e) {
@@ -350,6 +369,7 @@ static const struct {
     [SIM_FAULT_FLAPPING] = {play_flapping, NULL},
     [SIM_FAULT_GUARD_KILL] = {NULL, "no fault is aimed at a guard"},
     [SIM_FAULT_JOIN_STORM] = {play_join_storm, NULL},
+    [SIM_FAULT_JOIN_TRICKLE] = {play_join_storm, NULL},
     [SIM_FAULT_LEAVE_STORM] = {play_leave_storm, NULL},
     [SIM_FAULT_LIFELINE_RESET] = {NULL, connections},
     [SIM_FAULT_LOST_TOGETHER] = {play_lost_together, NULL},
@@ -360,6 +380,8 @@ static const struct {
     [SIM_FAULT_NODE_KILL] = {play_end, NULL},
     [SIM_FAULT_NODE_POWEROFF] = {play_end, NULL},
     [SIM_FAULT_NODE_STOP] = {NULL, stopped},
+    [SIM_FAULT_RACK_CUT] = {play_rack_cut, NULL},
+    [SIM_FAULT_RACK_POWEROFF] = {play_rack_poweroff, NULL},
     [SIM_FAULT_REQUESTS_LATE] = {NULL, held},
     [SIM_FAULT_REQUESTS_LOST] = {NULL, one_way},
     [SIM_FAULT_STORE_AWAY] = {play_store_away, NULL},
@@ -367,6 +389,7 @@ static const struct {
     [SIM_FAULT_STORE_FULL] = {NULL, "no fault is aimed at the store"},
     [SIM_FAULT_STORE_LEADER] = {play_store_leader, NULL},
     [SIM_FAULT_STORE_RESTART] = {play_store_restart, NULL},
+    [SIM_FAULT_STORE_SET_BACK] = {NULL, "no fault is aimed at the store"},
     [SIM_FAULT_STORE_WIPED] = {NULL, "no fault is aimed at the store"},
     [SIM_FAULT_WATCH_LOST] = {NULL, connections},
     [SIM_FAULT_WATCH_STALLED] = {NULL, connections},
@@ -413,15 +436,19 @@ static void put_odds(const struct live_words *l, struct buf *out) {
         buf_puts(out, "# not played: agents that wait for nodes or for the store but shortly\n");
     if (terms.roles || terms.unnamed)
         buf_puts(out, "# not played: roles that differ, agents that name no attempt\n");
+    if (terms.neighbours || terms.beside)
+        buf_puts(out, "# not played: other jobs in the store\n");
     if (!s->even)
         buf_puts(out, "# not played: clocks that differ in rate\n");
 }
 
 /* The store goes with its agent; in the simulation it does not. One that is told to leave stays for
  * the others. */
-static bool ends_host(const struct sim_entry *e) {
+static bool ends_host(int nodes, const struct sim_entry *e) {
     unsigned effects = sim_faults()[e->fault].effects;
-    bool whom = e->fault == SIM_FAULT_LEAVE_STORM ? e->node != 0 : e->node == 0;
+    bool whom = e->fault == SIM_FAULT_LEAVE_STORM     ? e->node != 0
+                : e->fault == SIM_FAULT_RACK_POWEROFF ? sim_in_rack(nodes, e->node, 0)
+                                                      : e->node == 0;
     bool ends = effects & EFFECTS_TAKE_AGENT && (!(effects & EFFECT_ASKS_TO_LEAVE) || e->back_ns);
     return e->fault == SIM_FAULT_LOST_TOGETHER || (whom && ends);
 }
@@ -430,7 +457,7 @@ static bool can_host(const struct live_words *l) {
     const struct sim_schedule *s = l->schedule;
     bool can = s->hosted && s->agents > 1 && l->spots[0].where == HERE;
     for (int i = 0; i < s->n_entries && can; i++)
-        can = !ends_host(&s->entries[i]);
+        can = !ends_host(s->agents, &s->entries[i]);
     return can;
 }
 

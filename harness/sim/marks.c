@@ -82,7 +82,7 @@ void sim_mark_txn(struct sim *c, const char *uid, const struct op *ops, size_t n
         const struct op *op = &ops[i];
         if (op->put && op->key.kind == KEY_HEAD) {
             snprintf(c->written.uid, UID_SIZE, "%s", uid);
-            c->written.revision = kv_revision(c->kv);
+            c->written.revision = kv_revision(c->store->kv);
             c->written.heard = false;
         }
         if (op->put && op->key.kind == KEY_GONE && !lead)

@@ -18,7 +18,8 @@ void sim_say(struct sim *c, int node, const char *fmt, ...) {
     va_end(ap);
     if (!c->trace)
         return;
-    printf("%10.3f n%d ", (double)c->now_ns / 1e6, node);
+    printf("%10.3f %sn%d ", (double)c->now_ns / 1e6, c == c->store->jobs[0] ? "" : SIM_BESIDE "/",
+           node);
     va_start(ap, fmt);
     vprintf(fmt, ap);
     va_end(ap);
@@ -119,9 +120,12 @@ int sim_seat(const struct sim_schedule *s, int node) {
     return s->seated ? node % s->max + 1 : 0;
 }
 
-/* A leaver comes back while the job goes on; who has given up is started again by somebody. */
+/* A leaver comes back while the job goes on; who has given up is started again by somebody, but not
+ * under the name of a run that a store was set back in. */
 static void on_exit_done(struct sim *c, struct occurrence *o) {
     sim_agent_gone(c, o->node);
+    if (c->judge.set_back)
+        return;
     if (c->calm_now && c->judge.outcome == OUTCOME_NONE)
         sim_boot(c, o->node, 100 * SIM_MS);
     else if (o->a == EX_UNAVAILABLE)
@@ -212,8 +216,12 @@ void sim_agent_event(struct sim *c, int node, const struct event *ev) {
     c->result->steps++;
     transcript_event(c, node, ev);
     const struct action *a = rendezvous_step(n->core, ev, sim_node_now(c, n), &count);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        int place = decision_place((int)c->judge.head.phase, ev, &a[i]);
+        if (place >= 0)
+            c->result->decisions[place / 64] |= UINT64_C(1) << place % 64;
         act(c, node, &a[i]);
+    }
 }
 
 const char *sim_attempt(const struct sim *c, int node) {
@@ -227,7 +235,7 @@ static void on_boot(struct sim *c, struct occurrence *o) {
         return;
     const struct judged_job *job = &c->judge.job;
     struct rendezvous_config config = {
-        .run_id = "job",
+        .run_id = c->run_id,
         .node = n->name,
         .addr = n->name,
         .role = c->roles && o->node % 3 == 1 ? "other" : "default",
@@ -295,13 +303,13 @@ static void on_calm(struct sim *c, struct occurrence *o) {
     sim_say(c, o->node, "CALM");
     c->calm_now = true;
     c->times.healed_ns = c->schedule->trouble_ns;
-    c->compact_until_ns = c->full_until_ns = 0;
+    c->store->compact_until_ns = c->store->full_until_ns = 0;
     for (int i = 0; i < c->n_nodes; i++) {
         struct sim_node *n = &c->nodes[i];
         n->cut_until_ns = n->deaf_until_ns = n->mute_until_ns = 0;
         n->answers_from_ns = n->requests_from_ns = 0;
         struct rand r = sim_rand(c->schedule->seed, CONCERN_CALM, i, 0);
-        if (!n->core)
+        if (!n->core && !c->judge.set_back)
             sim_boot(c, i, sim_chance_ns(&r, SIM_MS, 500 * SIM_MS));
     }
 }
@@ -343,6 +351,7 @@ static void terms_of_agents(const struct sim_schedule *s, struct sim_terms *t) {
     t->unnamed = sim_chance(&r, 50);
     t->neighbours = sim_chance(&r, 100);
     t->in_process = sim_chance(&r, 300) && s->agents == 1;
+    t->beside = sim_chance(&r, 80) && !s->hosted && !t->in_process && s->agents <= SIM_AGENTS_USUAL;
 }
 
 struct sim_terms sim_terms(const struct sim_schedule *s) {
@@ -371,7 +380,7 @@ static void neighbour_put(struct sim *c, const char *run_id, enum key_kind kind,
     key_format(&key, run_id, text, end);
     struct kv_op put = {.kind = KV_PUT, .key = kv_string(text)};
     put.value = (struct kv_bytes){(const char *)&v, value_size(kind)};
-    kv_txn(c->kv, &(struct kv_txn){.success = &put, .n_success = 1}, &arena, &reply, NULL);
+    kv_txn(c->store->kv, &(struct kv_txn){.success = &put, .n_success = 1}, &arena, &reply, NULL);
 }
 
 static void on_neighbours(struct sim *c, struct occurrence *o) {
@@ -395,7 +404,6 @@ static void sim_init(struct sim *c) {
     c->in_process = t.in_process;
     c->n_nodes = s->agents;
     c->nodes = mem_array(struct sim_node, (size_t)c->n_nodes);
-    c->kv = kv_new(s->seed, 0);
     c->calm_now = s->calm;
     sim_judge_init(c, &t);
     if (t.neighbours)
@@ -408,7 +416,7 @@ static void sim_init(struct sim *c) {
 }
 
 static bool is_over(const struct sim *c) {
-    if (c->judge.outcome == OUTCOME_NONE || !c->calm_now)
+    if ((c->judge.outcome == OUTCOME_NONE && !c->judge.set_back) || !c->calm_now)
         return false;
     for (int i = 0; i < c->n_nodes; i++)
         if (c->nodes[i].core || c->nodes[i].shown.group.alive)
@@ -428,45 +436,107 @@ static void sim_fini(struct sim *c) {
     sim_wire_fini(c);
     sim_lifeline_fini(c);
     pool_fini(&c->pool);
-    kv_free(c->kv);
     sim_judge_fini(c);
     arena_fini(&c->arena);
     free(c->nodes);
+    free(c);
 }
 
 /* A run whose agents are all gone keeps its name for as long as its lease lives: another attempt
  * waits for that. */
-static int64_t limit_ns(const struct sim *c) {
+static bool is_late(const struct sim *c) {
     int64_t lease_ns = c->judge.others ? SIM_LEASE_S * 1000 * SIM_MS : 0;
-    return lease_ns + c->schedule->trouble_ns + c->schedule->work_ns + JUDGE_CALM_S * 1000 * SIM_MS;
+    return c->now_ns >
+           lease_ns + c->schedule->trouble_ns + c->schedule->work_ns + JUDGE_CALM_S * 1000 * SIM_MS;
+}
+
+static struct sim *job_new(struct sim_store *store, const char *run_id,
+                           const struct sim_schedule *s, struct sim_result *ret) {
+    struct sim *c = mem_new(struct sim);
+    *ret = (struct sim_result){0};
+    c->schedule = s;
+    c->run_id = run_id;
+    c->result = ret;
+    c->store = store;
+    store->jobs[store->n_jobs++] = c;
+    return c;
+}
+
+/* The job whose turn it is; NULL: nothing is left to happen. */
+static struct sim *next_job(const struct sim_store *s) {
+    struct sim *next = NULL;
+    for (int i = 0; i < s->n_jobs; i++) {
+        struct sim *c = s->jobs[i];
+        if (c->n_queue && (!next || c->queue[0].at_ns < next->queue[0].at_ns))
+            next = c;
+    }
+    return next;
+}
+
+static bool goes_on(const struct sim_store *s, bool to_the_end) {
+    bool over = true;
+    for (int i = 0; i < s->n_jobs; i++) {
+        const struct sim *c = s->jobs[i];
+        bool ended = is_over(c);
+        if ((c->result->violated && !to_the_end) || (is_late(c) && !ended))
+            return false;
+        over &= ended;
+    }
+    return !over;
+}
+
+static void run(struct sim_store *s, bool to_the_end) {
+    struct sim *c;
+    while (goes_on(s, to_the_end) && (c = next_job(s))) {
+        struct occurrence *o = sim_queue_take(c);
+        for (int i = 0; i < s->n_jobs; i++)
+            s->jobs[i]->now_ns = s->jobs[i]->judge.now_ns = o->at_ns;
+        occurrence_run(c, o);
+    }
+    for (int i = 0; i < s->n_jobs; i++)
+        judge_end(&s->jobs[i]->judge, is_over(s->jobs[i]), is_late(s->jobs[i]));
+}
+
+/* What broke a promise in the other job counts as much. */
+static void merge(struct sim_result *r, const struct sim_result *other) {
+    r->steps += other->steps;
+    r->risked |= other->risked;
+    for (int i = 0; i < DECISION_WORDS; i++)
+        r->decisions[i] |= other->decisions[i];
+    if (!other->violated || r->violated)
+        return;
+    r->violated = true;
+    r->ended_ns = other->ended_ns;
+    snprintf(r->text, sizeof(r->text), "%.480s (the other job)", other->text);
 }
 
 /* What is recorded goes on to its end, so that the history has one, too. */
 static void play(const struct sim_schedule *s, bool trace, struct history *h,
                  struct transcript *transcript, struct sim_result *ret) {
-    struct sim *c = mem_new(struct sim);
-    *ret = (struct sim_result){0};
-    c->schedule = s;
+    struct sim_store store = {.kv = kv_new(s->seed, 0)};
+    struct sim *c = job_new(&store, "job", s, ret);
+    struct sim_schedule other;
+    struct sim_result result = {0};
     c->trace = trace;
-    c->result = ret;
     c->transcript = transcript;
-    c->history_writer = history_writer_new(c, h);
-    sim_init(c);
-    while (c->n_queue && (!ret->violated || h) && !is_over(c)) {
-        struct occurrence *o = sim_queue_take(c);
-        c->now_ns = c->judge.now_ns = o->at_ns;
-        occurrence_run(c, o);
-        if (c->now_ns > limit_ns(c))
-            break;
+    if (sim_terms(s).beside) {
+        sim_beside(s, &other);
+        job_new(&store, SIM_BESIDE, &other, &result)->trace = trace;
     }
-    judge_end(&c->judge, is_over(c), c->now_ns > limit_ns(c));
+    c->history_writer = history_writer_new(c, h);
+    for (int i = 0; i < store.n_jobs; i++)
+        sim_init(store.jobs[i]);
+    run(&store, h);
     ret->outcome = (enum sim_outcome)c->judge.outcome;
     history_writer_end(c, is_over(c));
     if (!ret->violated)
         ret->ended_ns = c->now_ns;
     history_writer_free(c->history_writer);
-    sim_fini(c);
-    free(c);
+    for (int i = 0; i < store.n_jobs; i++)
+        sim_fini(store.jobs[i]);
+    merge(ret, &result);
+    kv_free(store.kv);
+    kv_free(store.backup);
 }
 
 void sim_play(const struct sim_schedule *s, bool trace, struct sim_result *ret) {

@@ -79,9 +79,18 @@ struct sim_terms {
     bool unnamed;    /* its agents name no attempt */
     bool neighbours; /* other jobs are in the store, of names that begin alike */
     bool in_process; /* the only agent has its store within itself */
+    bool beside;     /* another job of several agents runs in the store */
 };
 struct sim_terms sim_terms(const struct sim_schedule *s);
 
+/* The other job's name: its keys come right behind the end of those of "job". */
+#define SIM_BESIDE "job0"
+/* Its schedule: the same store and network, on nodes of the same names, and no faults but those of
+ * the store; it holds nothing to be freed. */
+void sim_beside(const struct sim_schedule *s, struct sim_schedule *ret);
+
+/* Whether the two stand in one rack, a third of the nodes. */
+bool sim_in_rack(int nodes, int node, int other);
 /* The node's fixed group rank + 1; 0: it has none. */
 int sim_seat(const struct sim_schedule *s, int node);
 

@@ -64,6 +64,9 @@ static void note(struct seeds_tally *t, uint64_t seed, const struct sim_result *
         t->marks[i] += r->marks[i];
     for (int i = 0; i < INVARIANTS_N; i++)
         t->risked[i] += r->risked >> i & 1;
+    for (int i = 0; i < DECISION_WORDS; i++)
+        for (uint64_t left = r->decisions[i]; left; left &= left - 1)
+            t->decisions[i * 64 + __builtin_ctzll(left)]++;
     if (r->violated)
         note_failed(t, seed, r);
 }
@@ -184,6 +187,8 @@ static void sum(const struct seeds_worker *workers, int n, struct seeds_tally *r
             ret->marks[k] += t->marks[k];
         for (int k = 0; k < INVARIANTS_N; k++)
             ret->risked[k] += t->risked[k];
+        for (int k = 0; k < DECISIONS_N; k++)
+            ret->decisions[k] += t->decisions[k];
         add_failed(ret, t);
     }
 }

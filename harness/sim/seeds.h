@@ -17,6 +17,7 @@ struct seeds_tally {
     int64_t least_ns, least_rounds, least_faults; /* of any seed */
     uint64_t marks[SIM_MARKS_N];                  /* seeds that reached it */
     uint64_t risked[INVARIANTS_N];                /* seeds that could have broken it */
+    uint32_t decisions[DECISIONS_N];              /* seeds that reached it */
     struct {
         uint64_t seed;
         int64_t at_ns; /* virtual */

@@ -12,6 +12,8 @@
  * job must have ended as its workers decided (I5). */
 #pragma once
 
+#include "harness/sim/decisions.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,6 +39,7 @@ enum {
     X(FLAPPING, flapping)                                                                          \
     X(GUARD_KILL, guard_kill)                                                                      \
     X(JOIN_STORM, join_storm)                                                                      \
+    X(JOIN_TRICKLE, join_trickle)                                                                  \
     X(LEAVE_STORM, leave_storm)                                                                    \
     X(LIFELINE_RESET, lifeline_reset)                                                              \
     X(LOST_TOGETHER, lost_together)                                                                \
@@ -47,6 +50,8 @@ enum {
     X(NODE_KILL, node_kill)                                                                        \
     X(NODE_POWEROFF, node_poweroff)                                                                \
     X(NODE_STOP, node_stop)                                                                        \
+    X(RACK_CUT, rack_cut)                                                                          \
+    X(RACK_POWEROFF, rack_poweroff)                                                                \
     X(REQUESTS_LATE, requests_late)                                                                \
     X(REQUESTS_LOST, requests_lost)                                                                \
     X(STORE_AWAY, store_away)                                                                      \
@@ -54,6 +59,7 @@ enum {
     X(STORE_FULL, store_full)                                                                      \
     X(STORE_LEADER, store_leader)                                                                  \
     X(STORE_RESTART, store_restart)                                                                \
+    X(STORE_SET_BACK, store_set_back)                                                              \
     X(STORE_WIPED, store_wiped)                                                                    \
     X(WATCH_LOST, watch_lost)                                                                      \
     X(WATCH_STALLED, watch_stalled)                                                                \
@@ -112,6 +118,7 @@ const char *sim_fault_live(enum sim_fault_kind fault);
     X(STORE_FULL_LONG, "a store takes no writes until an agent gives it up")                       \
     X(STORE_OUTLIVED, "workers live on while a store that lost its data forms a round")            \
     X(STORE_REMINDED, "agents bring the restarts to a store that lost its data")                   \
+    X(STORE_SET_BACK, "an agent is shown less of its run than it knew: the store was set back")    \
     X(TWO_LEADERS, "an agent leads while an earlier leader still believes it does")                \
     X(STANDBY_SUCCESSOR, "a standby revokes another lost node right after taking over")            \
     X(WATCH_COMPACTED, "the store has forgotten what a watch had still to tell")                   \
@@ -151,6 +158,8 @@ struct sim_result {
     int64_t transactions;
     enum sim_outcome outcome;
     bool marks[SIM_MARKS_N];
+    bool struck[SIM_FAULTS_N];
+    uint64_t decisions[DECISION_WORDS]; /* by their place */
     uint64_t risked; /* invariants, by their place, of which something was asked */
 };
 

@@ -15,7 +15,7 @@
 #define SIM_GRACE_NS        (500 * SIM_MS) /* after a change of members */
 
 enum { SIM_BRIEF_ROUNDS = 8 /* that are begun at once */ };
-enum { SIM_WORKERS = 2 /* of a node */, LEASES_MAX = 16 };
+enum { SIM_WORKERS = 2 /* of a node */, LEASES_MAX = 16, SIM_JOBS_MAX = 2 };
 
 struct sim;
 
@@ -50,6 +50,7 @@ struct group_model {
 
 struct sim_stream {
     uint64_t generation;
+    struct sim *job;
     int node; /* whose it is, as long as it is watched */
     enum watch_slot slot;
     struct kv_watch *watch;
@@ -106,8 +107,22 @@ struct known_key {
     struct store_key key;
 };
 
+/* The store, with all jobs in it. */
+struct sim_store {
+    struct kv *kv;
+    struct kv *backup; /* to which it will be set back, or NULL */
+    struct sim *jobs[SIM_JOBS_MAX];
+    int n_jobs;
+    int64_t compact_until_ns; /* it forgets every change at once */
+    int64_t full_until_ns;    /* it writes nothing */
+    int64_t leases[LEASES_MAX];
+    int n_leases; /* that were granted; the newest of them */
+};
+
+/* One job. */
 struct sim {
     const struct sim_schedule *schedule;
+    const char *run_id;
     bool trace;
     struct armed *armed; /* faults that wait for a transaction */
     int n_armed;
@@ -119,14 +134,10 @@ struct sim {
     struct known_key known[32];
     struct sim_wire *spares; /* messages that have come to an end */
     struct sim_lifeline *lifelines;
-    struct kv *kv;
+    struct sim_store *store;
     struct sim_node *nodes;
     int n_nodes;
-    bool calm_now;            /* the troubled time is over */
-    int64_t compact_until_ns; /* the store forgets every change at once */
-    int64_t full_until_ns;    /* it writes nothing */
-    int64_t leases[LEASES_MAX];
-    int n_leases; /* that were granted; the newest of them */
+    bool calm_now; /* the troubled time is over */
     struct judge judge;
     struct judged_times times;
     struct traffic traffic;
@@ -261,5 +272,7 @@ void sim_judge_txn(struct sim *c, const char *uid, const struct op *ops, size_t 
 void sim_judge_exit(struct sim *c, int node, int code);
 /* The agent ends its workers; as the judge is told of it. */
 void sim_judge_stop(struct sim *c, int node, const struct action *a);
+/* The store has other data from now on; those of before are freed. */
+void sim_store_replace(struct sim_store *store, struct kv *kv);
 /* In the store, as of now: a job whose lease ends is forgotten as if the store had been wiped. */
 void sim_leases_expire(struct sim *c);

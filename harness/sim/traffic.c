@@ -32,12 +32,12 @@ void sim_traffic_request(struct sim *c, const struct kv_txn *txn,
 /* What the store tells one watch after another is read once: the keys that came last are kept. */
 bool sim_traffic_key(struct sim *c, struct kv_bytes text, struct store_key *ret) {
     if (text.len > sizeof(c->known[0].text))
-        return key_parse(text.data, text.len, "job", ret);
+        return key_parse(text.data, text.len, c->run_id, ret);
     unsigned char last = (unsigned char)text.data[text.len - 1];
     size_t at = (text.len * 7 + last) % (sizeof(c->known) / sizeof(*c->known));
     struct known_key *k = &c->known[at];
     if (k->len != text.len || memcmp(k->text, text.data, text.len) != 0) {
-        if (!key_parse(text.data, text.len, "job", &k->key)) {
+        if (!key_parse(text.data, text.len, c->run_id, &k->key)) {
             k->len = 0;
             return false;
         }

@@ -3,6 +3,7 @@
 #include "harness/sim/history_writer.h"
 
 #include "agent/core/kv_request.h"
+#include "base/str.h"
 
 #include <string.h>
 
@@ -17,6 +18,7 @@ struct sim_wire {
     int64_t patience_ns; /* when that is */
     uint64_t id;         /* of a beat: its seq; of a watch and its changes: the generation */
     char uid[UID_SIZE];
+    int64_t known; /* what its session knew of the run when it asked */
     struct kv_txn txn;
     struct op *ops; /* as the core wrote them, for the judge */
     size_t n_ops;
@@ -143,6 +145,31 @@ static bool beat_take(struct sim_node *n, uint64_t seq) {
     return waits;
 }
 
+static bool is_session(const struct sim *c, int node, const char *uid) {
+    return *uid && strcmp(rendezvous_uid(c->nodes[node].core), uid) == 0;
+}
+
+static bool is_of_job(const struct sim *c, const struct entry *e) {
+    const char *inc = e->key.kind == KEY_CUR ? e->value->cur.inc : e->key.inc;
+    return strcmp(inc, c->judge.inc) == 0;
+}
+
+/* Reads show what was known of the run when they were asked for, or another store's past. */
+static void note_revision(struct sim *c, int node, const struct sim_wire *w) {
+    bool ours = w->kind == ACTION_TXN && w->applied;
+    if (!is_session(c, node, w->uid))
+        return;
+    for (size_t i = 0; i < w->n_entries; i++)
+        ours |= is_of_job(c, &w->entries[i]);
+    if (!ours)
+        return;
+    judge_heard(&c->judge, node, w->uid, w->revision);
+    if (w->kind != ACTION_SNAPSHOT || w->revision >= w->known)
+        return;
+    sim_mark(c, SIM_MARK_STORE_SET_BACK);
+    judge_strange(&c->judge, node, w->revision, w->known);
+}
+
 /* What comes after the end of the sender's patience is thrown away, and tells it nothing. */
 static void reply_event(struct sim *c, int node, const struct sim_wire *w, bool reached) {
     struct sim_node *n = &c->nodes[node];
@@ -150,6 +177,8 @@ static void reply_event(struct sim *c, int node, const struct sim_wire *w, bool 
         return;
     if (reached && writes(w))
         judge_answered(&c->judge, node, w->refused);
+    if (reached)
+        note_revision(c, node, w);
     struct event ev =
         kv_request_event(w->kind, w->id, reached && !w->refused, w->applied, w->revision);
     if (ev.kind == EVENT_SNAPSHOT) {
@@ -225,6 +254,8 @@ static void on_delivery(struct sim *c, struct occurrence *o) {
         return;
     }
     sim_mark_heard(c, o->node, w->entries, w->n_entries);
+    if (!former && w->n_entries && is_session(c, o->node, w->uid))
+        judge_heard(&c->judge, o->node, w->uid, w->entries[w->n_entries - 1].mod_revision);
     struct event ev = {.kind = EVENT_CHANGES,
                        .changes = {w->slot, w->id, w->revision, w->entries, w->n_entries}};
     sim_agent_event(c, o->node, &ev);
@@ -235,6 +266,7 @@ static void stream_deliver(struct sim *c, int node, enum watch_slot slot) {
     struct kv_event *events;
     size_t n = 0;
     struct sim_wire *w = wire_new(c, ACTION_WATCH, s->generation);
+    str_copy(w->uid, UID_SIZE, rendezvous_uid(c->nodes[node].core));
     int rc = kv_watch_take(s->watch, 0, &w->arena, &events, &n);
     sim_mark_if(c, SIM_MARK_WATCH_COMPACTED, rc == KV_COMPACTED);
     if (rc || is_lost(c, node)) {
@@ -257,36 +289,38 @@ static void stream_deliver(struct sim *c, int node, enum watch_slot slot) {
 
 void sim_wire_fan_out(struct sim *c) {
     struct kv_watch *w;
-    while ((w = kv_watch_ready(c->kv))) {
+    while ((w = kv_watch_ready(c->store->kv))) {
         const struct sim_stream *s = kv_watch_owner(w);
-        stream_deliver(c, s->node, s->slot);
+        stream_deliver(s->job, s->node, s->slot);
     }
 }
 
 /* --- the store --- */
 
 static void store_read(struct sim *c, struct sim_wire *w) {
-    kv_txn(c->kv, &w->txn, &w->arena, &w->reply, NULL);
+    kv_txn(c->store->kv, &w->txn, &w->arena, &w->reply, NULL);
     w->entries = kv_request_entries(&w->arena, &w->reply, entry_read, c, &w->n_entries);
 }
 
 static void store_lease(struct sim *c, struct sim_wire *w) {
     int64_t id, ttl;
     int rc = w->kind == ACTION_LEASE_GRANT
-                 ? kv_lease_grant(c->kv, w->lease, w->ttl_s, c->now_ns, &id, NULL)
-                 : kv_lease_keepalive(c->kv, w->lease, c->now_ns, &ttl, NULL);
+                 ? kv_lease_grant(c->store->kv, w->lease, w->ttl_s, c->now_ns, &id, NULL)
+                 : kv_lease_keepalive(c->store->kv, w->lease, c->now_ns, &ttl, NULL);
     w->applied = !rc || rc == KV_LEASE_EXISTS;
+    struct sim_store *s = c->store;
     if (w->kind == ACTION_LEASE_GRANT && !rc)
-        c->leases[c->n_leases < LEASES_MAX ? c->n_leases++ : LEASES_MAX - 1] = w->lease;
+        s->leases[s->n_leases < LEASES_MAX ? s->n_leases++ : LEASES_MAX - 1] = w->lease;
 }
 
 static void store_watch(struct sim *c, int node, const struct sim_wire *w) {
     struct sim_stream *s = &c->nodes[node].streams[w->slot];
     if (s->generation != w->id || s->broken || s->watch)
         return;
+    s->job = c;
     s->node = node;
     s->slot = w->slot;
-    s->watch = kv_watch_new(c->kv, w->from, w->end, w->from_revision, s);
+    s->watch = kv_watch_new(c->store->kv, w->from, w->end, w->from_revision, s);
 }
 
 static void applied(struct sim *c, const struct occurrence *o, const struct sim_wire *w) {
@@ -304,9 +338,10 @@ static void on_arrival(struct sim *c, struct occurrence *o) {
     struct sim_wire *w = o->payload;
     struct sim_node *n = &c->nodes[o->node];
     sim_leases_expire(c);
-    w->refused = writes(w) && c->full_until_ns > c->now_ns;
+    w->refused = writes(w) && c->store->full_until_ns > c->now_ns;
     if (writes(w) && !w->refused) {
-        w->applied = kv_txn(c->kv, &w->txn, &w->arena, &w->reply, NULL) == 0 && w->reply.succeeded;
+        w->applied =
+            kv_txn(c->store->kv, &w->txn, &w->arena, &w->reply, NULL) == 0 && w->reply.succeeded;
         if (w->applied)
             applied(c, o, w);
         else if (w->n_ops)
@@ -320,10 +355,10 @@ static void on_arrival(struct sim *c, struct occurrence *o) {
         store_lease(c, w);
     }
     sim_traffic_request(c, &w->txn, &w->reply);
-    w->revision = kv_revision(c->kv);
+    w->revision = kv_revision(c->store->kv);
     sim_wire_fan_out(c);
-    if (c->compact_until_ns > c->now_ns)
-        kv_compact(c->kv, w->revision, NULL);
+    if (c->store->compact_until_ns > c->now_ns)
+        kv_compact(c->store->kv, w->revision, NULL);
     if (w->kind == ACTION_WATCH || !n->core || o->a != (int64_t)n->shown.life)
         return;
     if (is_lost(c, o->node) || is_deaf(c, o->node)) {
@@ -346,6 +381,7 @@ static void wire_send(struct sim *c, int node, struct sim_wire *w) {
     struct sim_node *n = &c->nodes[node];
     bool beat = w->kind == ACTION_BEAT;
     memcpy(w->uid, rendezvous_uid(n->core), strlen(rendezvous_uid(n->core)) + 1);
+    w->known = judge_known(&c->judge, node, w->uid);
     if (w->kind != ACTION_WATCH) {
         w->patience = sim_number(c);
         w->patience_ns = c->now_ns + (beat ? 1 : 2) * c->judge.job.timing.hb_ns;
@@ -378,7 +414,7 @@ static void send_watch(struct sim *c, int node, const struct action *a) {
     stream_close(n, a->watch.slot);
     n->streams[a->watch.slot].generation = a->watch.generation;
     w->slot = a->watch.slot;
-    w->from = kv_request_key(&w->arena, "job", &a->watch.key, &w->end);
+    w->from = kv_request_key(&w->arena, c->run_id, &a->watch.key, &w->end);
     w->from_revision = a->watch.from_revision;
     wire_send(c, node, w);
 }
@@ -388,11 +424,11 @@ static void send_request(struct sim *c, int node, const struct action *a) {
     struct sim_wire *w = wire_new(c, a->kind, kv_request_id(a));
     const struct txn *txn = kv_request_writes(a);
     if (txn) {
-        w->txn = kv_request_txn(&w->arena, "job", txn, kv_request_plain);
+        w->txn = kv_request_txn(&w->arena, c->run_id, txn, kv_request_plain);
         w->ops = kv_request_ops(&w->arena, txn, &w->txn);
         w->n_ops = txn->n_ops;
     } else if (a->kind == ACTION_SNAPSHOT) {
-        w->txn = kv_request_read(&w->arena, "job", a->snapshot.keys, a->snapshot.n);
+        w->txn = kv_request_read(&w->arena, c->run_id, a->snapshot.keys, a->snapshot.n);
     } else {
         w->lease = a->lease.lease;
         w->ttl_s = a->lease.ttl_s;

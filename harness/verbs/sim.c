@@ -250,8 +250,10 @@ static int tell(const struct seeds_spec *s, const struct seeds_tally *t, double 
     print_totals(t, seconds);
     if (!s->config.trace && !s->config.calm)
         missed = marks_tell(&s->config, t, &marks);
-    if (!s->config.trace)
+    if (!s->config.trace) {
         risks_tell(t, &marks);
+        decisions_tell(t, &marks);
+    }
     fputs(buf_str(&marks), stdout);
     print_failed(s, t);
     return t->violated || missed ? EXIT_FAIL : EXIT_PASS;

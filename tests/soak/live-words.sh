@@ -22,12 +22,17 @@ lines=(
     'node-cut, on: n2, for: 1.500s'
     'node-kill, on: n2, back: 700ms'
     'node-poweroff, on: n1, back: 1s'
+    'rack-cut, on: n1, for: 500ms'
+    'rack-poweroff, on: n1, back: 1s'
     'store-away, for: 400ms'
     'store-away, for: 1.500s'
     'store-leader, for: 500ms'
     'store-restart, for: 500ms'
     'worker-fail, on: n1'
     'join-storm}
+  - {at: 100ms, fault: agent-start, on: n1}
+  - {at: 100ms, fault: agent-start, on: n2'
+    'join-trickle}
   - {at: 100ms, fault: agent-start, on: n1}
   - {at: 100ms, fault: agent-start, on: n2'
     'agent-start, on: n2}

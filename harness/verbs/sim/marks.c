@@ -32,6 +32,20 @@ int marks_tell(const struct sim_config *config, const struct seeds_tally *t, str
     return missed;
 }
 
+void decisions_tell(const struct seeds_tally *t, struct buf *out) {
+    int reached = 0, seldom = 0, once = 0;
+    for (int i = 0; i < DECISIONS_N; i++) {
+        reached += t->decisions[i] > 0;
+        seldom += t->decisions[i] && t->decisions[i] < t->seeds / MARKS_SHARE;
+        once += t->decisions[i] == 1;
+    }
+    buf_printf(out, "decisions  %d kinds (what head said, what the agent heard, what it did)",
+               reached);
+    if (t->seeds >= MARKS_SHARE)
+        buf_printf(out, "; %d in fewer than 1 of 1,000 seeds, %d in one alone", seldom, once);
+    buf_puts(out, "\n");
+}
+
 void risks_tell(const struct seeds_tally *t, struct buf *out) {
     buf_puts(out, "invariants, and the seeds that could have broken each\n");
     for (int i = 0; i < INVARIANTS_N; i++)

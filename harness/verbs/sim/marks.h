@@ -16,3 +16,6 @@ int marks_tell(const struct sim_config *config, const struct seeds_tally *t, str
 
 /* A line for each invariant: how many seeds could have broken it. */
 void risks_tell(const struct seeds_tally *t, struct buf *out);
+
+/* A line: how many kinds of decisions were reached, and how many seldom. */
+void decisions_tell(const struct seeds_tally *t, struct buf *out);

@@ -121,6 +121,61 @@ static void test_a_store_that_goes_back_is_not_the_one_that_was_known(void **sta
     assert_non_null(strstr(need(ACTION_EXIT)->exit.text, "not the one that this run is in"));
 }
 
+/* Its watch of head breaks, and the store shows these when it is read again. */
+static void read_again(const struct entry *entries, size_t n, int64_t revision) {
+    step((struct event){
+        .kind = EVENT_WATCH_LOST,
+        .watch_lost = {.slot = WATCH_HEAD, .generation = r->generations[WATCH_HEAD]}});
+    answer(need(ACTION_SNAPSHOT), entries, n, revision);
+}
+
+static void assert_stranger(const char *text) {
+    assert_non_null(strstr(need(ACTION_STORE)->store.text, text));
+    need(ACTION_STOP);
+    reaped();
+    assert_int_equal(need(ACTION_EXIT)->exit.code, 69);
+}
+
+/* Beats count, too: by the time it is read it may be beyond what was known. */
+static void test_a_store_that_went_back_and_has_caught_up_is_known_by_its_head(void **state) {
+    (void)state;
+    work(); /* the round ran at 22 */
+    union value v = head_of(HEAD_FORM, 1, 0);
+    struct entry head = entry_of(KEY_HEAD, 21, &v);
+    read_again(&head, 1, 60);
+    assert_stranger("says revision 21 after 22 of the same");
+}
+
+static void test_or_by_its_lead(void **state) {
+    (void)state;
+    work();
+    changed(WATCH_LEAD, entry_of(KEY_LEAD, 30, NULL));
+    union value lead = {.lead = {"somebody"}}, v = {.head = r->head};
+    struct entry entries[] = {entry_of(KEY_HEAD, 22, &v), entry_of(KEY_LEAD, 25, &lead)};
+    read_again(entries, 2, 60);
+    assert_stranger("says revision 25 after 30 of the same");
+}
+
+/* It may have gone back by as little as that, and nothing else shows it. */
+static void test_what_the_store_was_told_it_is_told_again_when_a_watch_was_lost(void **state) {
+    (void)state;
+    work();
+    exited(0, 0);
+    exited(1, 0);
+    reaped();
+    const struct action *put = find_put(KEY_DONE, NULL);
+    assert_non_null(put);
+    done(put->txn.id, true, true, 30);
+    assert_null(find_put(KEY_DONE, NULL));
+    union value v = {.head = r->head};
+    struct entry head = entry_of(KEY_HEAD, 22, &v);
+    read_again(&head, 1, 40);
+    put = find_put(KEY_DONE, NULL);
+    assert_non_null(put);
+    assert_int_equal(put->txn.txn.compares[2].key.kind, KEY_DONE); /* only if it is not there */
+    assert_int_equal(put->txn.txn.compares[2].number, 0);
+}
+
 /* It counts from 1 again, and knows nothing of the run. */
 static void test_a_store_that_came_back_empty_is_no_stranger(void **state) {
     (void)state;
@@ -142,6 +197,9 @@ int main(int argc, char **argv) {
         TEST(test_a_store_that_does_not_show_what_it_wrote_ends_a_newcomer),
         TEST(test_a_store_that_takes_every_session_away_is_given_up),
         TEST(test_a_store_that_goes_back_is_not_the_one_that_was_known),
+        TEST(test_a_store_that_went_back_and_has_caught_up_is_known_by_its_head),
+        TEST(test_or_by_its_lead),
+        TEST(test_what_the_store_was_told_it_is_told_again_when_a_watch_was_lost),
         TEST(test_a_store_that_came_back_empty_is_no_stranger),
     };
     if (argc > 1)

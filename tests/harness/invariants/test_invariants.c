@@ -596,6 +596,32 @@ static void starts_late(struct world *w) {
     start(w, 0, &s);
 }
 
+/* n1 has seen it at 2 s. */
+static void is_set_back(struct world *w) {
+    w->judge.job.shutdown_grace_ns = 500 * MS;
+    judge_set_back(&w->judge);
+    w->judge.now_ns = 2000 * MS;
+    judge_strange(&w->judge, 1, 5, 9);
+}
+
+static void starts_in_a_store_that_was_set_back(struct world *w) {
+    struct round_spec s = spec(2, 1);
+    groups_end(w);
+    is_set_back(w);
+    start(w, 1, &s);
+}
+
+static void has_an_outcome_of_a_store_that_was_set_back(struct world *w) {
+    is_set_back(w);
+    judge_exit(&w->judge, 1, 1);
+}
+
+static void stays_in_a_store_that_was_set_back(struct world *w) {
+    is_set_back(w);
+    w->judge.now_ns = 4000 * MS;
+    judge_exit(&w->judge, 1, 69);
+}
+
 static const struct row {
     const char *invariant;
     void (*plant)(struct world *w);
@@ -661,6 +687,9 @@ static const struct row {
     {"roles", role_is_of_another_size},
     {"roles", role_is_too_large},
     {"seats", takes_another_seat},
+    {"set_back", has_an_outcome_of_a_store_that_was_set_back},
+    {"set_back", starts_in_a_store_that_was_set_back},
+    {"set_back", stays_in_a_store_that_was_set_back},
     {"spares", spare_makes_it_larger},
     {"stops", ends_them_with_another_signal},
     {"stops", gives_a_short_time},
@@ -707,6 +736,34 @@ static void test_who_was_fenced_and_says_so_breaks_nothing(void **state) {
     judge_claim(&w->judge, 1, CLAIM_FENCED, 1);
     put(w, "b", key_of(KEY_ACK, "b", 1), (union value){.ack = {.why = ACK_FENCED}});
     assert_string_equal(w->text, "");
+    world_free(w);
+}
+
+/* Of such a store nothing else is promised: what it says does not follow from what it said. */
+static void test_a_store_that_was_set_back_is_judged_by_who_has_seen_it_alone(void **state) {
+    (void)state;
+    struct world *w = world_new();
+    reform(w);
+    is_set_back(w);
+    acks(w);
+    head(w, "b", run(0));
+    w->judge.now_ns = 2600 * MS;
+    judge_exit(&w->judge, 1, 69);
+    assert_string_equal(w->text, "");
+    judge_end(&w->judge, false, true);
+    assert_non_null(strstr(w->text, "I5 progress: "));
+    world_free(w);
+}
+
+static void test_what_a_session_has_heard_is_not_what_the_next_one_knows(void **state) {
+    (void)state;
+    struct world *w = world_new();
+    judge_heard(&w->judge, 1, "b", 9);
+    judge_heard(&w->judge, 1, "b", 7);
+    assert_int_equal(judge_known(&w->judge, 1, "b"), 9);
+    assert_int_equal(judge_known(&w->judge, 1, "c"), 0);
+    judge_heard(&w->judge, 1, "c", 3);
+    assert_int_equal(judge_known(&w->judge, 1, "c"), 3);
     world_free(w);
 }
 
@@ -802,6 +859,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_invariant_catches_what_breaks_it),
         cmocka_unit_test(test_every_invariant_has_a_wrong_that_it_catches),
+        cmocka_unit_test(test_a_store_that_was_set_back_is_judged_by_who_has_seen_it_alone),
+        cmocka_unit_test(test_what_a_session_has_heard_is_not_what_the_next_one_knows),
         cmocka_unit_test(test_who_was_fenced_and_says_so_breaks_nothing),
         cmocka_unit_test(test_a_new_job_begins_only_when_the_old_ones_workers_are_gone),
         cmocka_unit_test(test_a_round_that_fails_and_is_formed_again_breaks_nothing),

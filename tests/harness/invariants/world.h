@@ -65,7 +65,8 @@ static inline struct world *world_new(void) {
     struct judge *j = &w->judge;
     *j = (struct judge){.ops = &ops,
                         .world = w,
-                        .job = {.min = 2,
+                        .job = {.run_id = "job",
+                                .min = 2,
                                 .max = 3,
                                 .max_restarts = 1,
                                 .kept = true,

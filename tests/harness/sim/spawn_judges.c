@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
     int64_t first, last;
     sim_config_default(&config);
     config.plain = true; /* of such jobs the live judge knows nothing */
-    config.weights[SIM_FAULT_STORE_WIPED] = 0;
+    config.weights[SIM_FAULT_STORE_SET_BACK] = config.weights[SIM_FAULT_STORE_WIPED] = 0;
     config.weights[SIM_FAULT_AGENT_OTHER] = 0;
     if (argc < 3 || !str_to_i64(argv[1], 0, INT64_MAX - 1, &first) ||
         !str_to_i64(argv[2], first, INT64_MAX - 1, &last))

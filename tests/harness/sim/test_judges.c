@@ -37,7 +37,7 @@ static void test_both_judges_find_that_all_is_well(void **state) {
     struct sim_config c;
     sim_config_default(&c);
     c.plain = true; /* of such jobs the live judge knows nothing */
-    c.weights[SIM_FAULT_STORE_WIPED] = 0;
+    c.weights[SIM_FAULT_STORE_SET_BACK] = c.weights[SIM_FAULT_STORE_WIPED] = 0;
     c.weights[SIM_FAULT_AGENT_OTHER] = 0;
     assert_int_equal(judge(&c, 1, 400).n, 400);
     c.swarm = true;
@@ -49,7 +49,7 @@ static void test_they_do_with_many_faults_and_rounds(void **state) {
     struct sim_config c;
     sim_config_default(&c);
     c.plain = true; /* of such jobs the live judge knows nothing */
-    c.weights[SIM_FAULT_STORE_WIPED] = 0;
+    c.weights[SIM_FAULT_STORE_SET_BACK] = c.weights[SIM_FAULT_STORE_WIPED] = 0;
     c.weights[SIM_FAULT_AGENT_OTHER] = 0;
     c.agents = 5;
     c.faults_mean = 12;
@@ -70,7 +70,7 @@ static void test_a_run_without_faults_passes_as_a_live_one_would(void **state) {
     struct sim_config c;
     sim_config_default(&c);
     c.plain = true; /* of such jobs the live judge knows nothing */
-    c.weights[SIM_FAULT_STORE_WIPED] = 0;
+    c.weights[SIM_FAULT_STORE_SET_BACK] = c.weights[SIM_FAULT_STORE_WIPED] = 0;
     c.weights[SIM_FAULT_AGENT_OTHER] = 0;
     c.calm = true;
     for (c.seed = 1; c.seed <= 20; c.seed++)
@@ -88,7 +88,7 @@ static void test_a_run_that_is_recorded_is_the_same_run(void **state) {
     struct sim_config c;
     sim_config_default(&c);
     c.plain = true; /* of such jobs the live judge knows nothing */
-    c.weights[SIM_FAULT_STORE_WIPED] = 0;
+    c.weights[SIM_FAULT_STORE_SET_BACK] = c.weights[SIM_FAULT_STORE_WIPED] = 0;
     c.weights[SIM_FAULT_AGENT_OTHER] = 0;
     for (c.seed = 1; c.seed <= 100; c.seed++) {
         struct sim_result plain;
