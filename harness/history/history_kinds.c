@@ -149,6 +149,12 @@ const struct history_kind history_kinds[] = {
             F("shm_ids", LIST), MUST("cgroups", LIST))},
     {SOURCE_KERNEL, "listening", "what had MASTER_PORT at an end when the group had formed",
      FIELDS(NODE, F("port", INT), F("round", INT), F("found", LIST))},
+    {SOURCE_KERNEL, "processor",
+     "what the main thread of an agent, a helper or a store has had of the processors, and for how "
+     "long it was ready and had none: when all workers have made a step, and when the next thing "
+     "happens",
+     FIELDS(WHO, MUST("who", TEXT), MUST("moment", TEXT), MUST("ran_ns", INT),
+            MUST("waited_ns", INT))},
     {SOURCE_KERNEL, "shared-memory",
      "what a process and those that it had started had of /dev/shm when a fault was about to end "
      "it",

@@ -81,7 +81,8 @@ void held_add(struct held_sum *h, pid_t pid) {
 /* ---- a tree of processes ---- */
 
 struct tree {
-    struct held_sum *held;
+    void (*visit)(void *arg, pid_t pid);
+    void *arg;
     const pid_t *without;
     size_t n;
 };
@@ -93,10 +94,10 @@ static bool is_without(const struct tree *t, pid_t pid) {
     return false;
 }
 
-static void add_below(const struct tree *t, pid_t pid, int depth);
+static void visit_below(const struct tree *t, pid_t pid, int depth);
 
 /* Each thread has its own children. */
-static void add_children(const struct tree *t, pid_t pid, const char *thread, int depth) {
+static void visit_children(const struct tree *t, pid_t pid, const char *thread, int depth) {
     BUF_FINI struct buf text = {0};
     char what[64], *save = NULL;
     snprintf(what, sizeof(what), "task/%.20s/children", thread);
@@ -106,23 +107,32 @@ static void add_children(const struct tree *t, pid_t pid, const char *thread, in
         pid_t child = (pid_t)strtol(word, NULL, 10);
         if (child <= 0 || is_without(t, child))
             continue;
-        held_add(t->held, child);
-        add_below(t, child, depth + 1);
+        t->visit(t->arg, child);
+        visit_below(t, child, depth + 1);
     }
 }
 
-static void add_below(const struct tree *t, pid_t pid, int depth) {
+static void visit_below(const struct tree *t, pid_t pid, int depth) {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     FILE_CLOSE_DIR DIR *dir = depth < DEEPEST ? opendir(path) : NULL;
     for (struct dirent *d; dir && (d = readdir(dir));)
         if (isdigit((unsigned char)d->d_name[0]))
-            add_children(t, pid, d->d_name, depth);
+            visit_children(t, pid, d->d_name, depth);
+}
+
+void held_each_descendant(pid_t pid, const pid_t *without, size_t n,
+                          void (*visit)(void *arg, pid_t pid), void *arg) {
+    struct tree t = {visit, arg, without, n};
+    visit_below(&t, pid, 0);
+}
+
+static void add_one(void *h, pid_t pid) {
+    held_add(h, pid);
 }
 
 void held_add_descendants(struct held_sum *h, pid_t pid, const pid_t *without, size_t n) {
-    struct tree t = {h, without, n};
-    add_below(&t, pid, 0);
+    held_each_descendant(pid, without, n, add_one, h);
 }
 
 void held_put(struct json_writer *w, const struct held_sum *h) {

@@ -30,7 +30,10 @@ struct held_sum {
 enum held_kind held_kind_of(const char *link);
 /* Adds what that process holds; one that is gone adds nothing. h begins as {0}. */
 void held_add(struct held_sum *h, pid_t pid);
-/* Adds what all descend from pid and are not among `without`, nor descend from one of these. */
+/* All that descend from pid and are not among `without`, nor descend from one of these. */
+void held_each_descendant(pid_t pid, const pid_t *without, size_t n,
+                          void (*visit)(void *arg, pid_t pid), void *arg);
+/* Adds what they hold. */
 void held_add_descendants(struct held_sum *h, pid_t pid, const pid_t *without, size_t n);
 /* rss, threads, fds and kinds, as far as they are known. */
 void held_put(struct json_writer *w, const struct held_sum *h);

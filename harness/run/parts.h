@@ -7,6 +7,7 @@ X(limits)
 X(master)
 X(device_snapshots)
 X(holdings)
+X(idling)
 X(kept)        /* opens a worker's files while the worker waits to be executed */
 X(reads)       /* a tree as it was before the run wrote into it */
 X(calibration) /* before there is anything that it could disturb, and when all is gone */

@@ -24,6 +24,7 @@
     X(grace)                                                                                       \
     X(harness_health)                                                                              \
     X(heal)                                                                                        \
+    X(idle)                                                                                        \
     X(job_ran)                                                                                     \
     X(kept)                                                                                        \
     X(leftovers)                                                                                   \
