@@ -485,11 +485,15 @@ static int threads_in_core(int core, int *ret_signal) {
     CHECK(p.p_filesz <= sizeof(notes));
     CHECK(pread(core, notes, p.p_filesz, (off_t)p.p_offset) == (ssize_t)p.p_filesz);
     for (size_t at = 0; at + sizeof(Elf64_Nhdr) < p.p_filesz;) {
-        const Elf64_Nhdr *n = (const void *)(notes + at);
-        const struct elf_prstatus *s = (const void *)(notes + at + sizeof(*n) + 8);
-        if (n->n_type == NT_PRSTATUS && found++ == 0)
-            *ret_signal = s->pr_cursig;
-        at += sizeof(*n) + 8 + ((n->n_descsz + 3) & ~3U);
+        Elf64_Nhdr n;
+        struct elf_prstatus s;
+        memcpy(&n, notes + at, sizeof(n));
+        CHECK(n.n_type != NT_PRSTATUS || n.n_descsz >= sizeof(s));
+        if (n.n_type == NT_PRSTATUS && found++ == 0) {
+            memcpy(&s, notes + at + sizeof(n) + 8, sizeof(s));
+            *ret_signal = s.pr_cursig;
+        }
+        at += sizeof(n) + 8 + ((n.n_descsz + 3) & ~3U);
     }
     return found;
 }

@@ -11,8 +11,12 @@ static const char *self;
 
 static void experiment(const char *name) {
     char command[512], said[512] = "";
-    snprintf(command, sizeof(command), "%.*sspawn_worker_faults %s 2>/dev/null",
-             (int)(strrchr(self, '/') + 1 - self), self, name);
+    /* AddressSanitizer, where it is in there, is to let a worker crash as any does. */
+    snprintf(
+        command, sizeof(command),
+        "ASAN_OPTIONS=$ASAN_OPTIONS:disable_coredump=0:handle_segv=0 %.*sspawn_worker_faults %s "
+        "2>/dev/null",
+        (int)(strrchr(self, '/') + 1 - self), self, name);
     FILE *out = popen(command, "r");
     assert_non_null(out);
     if (!fgets(said, sizeof(said), out))

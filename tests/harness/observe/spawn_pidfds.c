@@ -32,7 +32,8 @@ static struct recorder rec;
 static struct pidfds *pidfds;
 static size_t awaited;
 static int queue_bytes; /* 0: as it is */
-static pid_t heard;     /* 0: none */
+static int queue = -1;
+static pid_t heard; /* 0: none */
 
 static int no_zombie(pid_t pid, int *ret_status) {
     (void)pid, (void)ret_status;
@@ -48,11 +49,15 @@ static bool info_does_not_work(void) {
     return false;
 }
 
+static void set_room(int bytes) {
+    MUST(setsockopt(queue, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)) == 0);
+}
+
 static int events_open(struct err *err) {
-    int fd = proc_events_open(err);
-    if (fd >= 0 && queue_bytes)
-        MUST(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &queue_bytes, sizeof(queue_bytes)) == 0);
-    return fd;
+    queue = proc_events_open(err);
+    if (queue >= 0 && queue_bytes)
+        set_room(queue_bytes);
+    return queue;
 }
 
 /* The turn of the loop ends when the end of the first thread of `heard` has been. */
@@ -266,6 +271,7 @@ static void overflow(void) {
         known += end_seen != UNKNOWN;
     }
     MUST(known < OVERFLOW);
+    set_room(1 << 20); /* the ends of all other processes of the host go through it, too */
     MUST(end_of_one(exit_with, 7) == 7);
     close(go[0]);
     end();

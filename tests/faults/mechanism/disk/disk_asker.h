@@ -74,6 +74,8 @@ static inline int asker_end(void **state) {
     disk_close(a->disk, NULL);
     disk_tree_fini(&a->disk->tree);
     close(a->disk->backing);
+    buf_fini(&a->disk->path);
+    buf_fini(&a->disk->to);
     free(a->disk);
     arena_fini(&a->arena);
     snprintf(command, sizeof(command), "rm -rf %s", a->dir);

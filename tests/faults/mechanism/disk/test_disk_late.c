@@ -61,6 +61,8 @@ static int end(void **state) {
     }
     disk_close(disk, NULL);
     disk_tree_fini(&disk->tree);
+    buf_fini(&disk->path);
+    buf_fini(&disk->to);
     close(disk->backing);
     free(disk);
     snprintf(command, sizeof(command), "rm -rf %s", dir);
