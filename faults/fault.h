@@ -135,7 +135,7 @@ static inline bool fault_has(const struct fault *f, unsigned effects) {
 }
 /* On another host a node's helper does it, though it is done to the node as a whole. */
 static inline bool fault_is_of_helper(const struct fault *f) {
-    return f->limits || f->watches;
+    return f->limits || f->watches || f->needs & FAULT_NEEDS_PRELOAD;
 }
 struct fault_course fault_course(const struct fault *f, const struct fault_args *a);
 /* A node that it ends is on again when it is undone. */

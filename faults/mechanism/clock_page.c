@@ -77,3 +77,31 @@ int clock_page_witness(int fd, struct clock_witness *ret) {
         ret->n += read_reader(fd, i, s.generation, &ret->v[ret->n]);
     return 0;
 }
+
+/* A coarse clock of the kernel's lags by one of its ticks. */
+static const int64_t lag_ns = 20000000;
+
+static void add_told(struct clock_told *c, const struct clock_reader *r) {
+    if (!c->any || r->first.real_ns < c->first.real_ns)
+        c->first = r->first;
+    if (!c->any || r->last.real_ns > c->last.real_ns)
+        c->last = r->last;
+    if (!c->any || clock_ahead_by(&r->least) < clock_ahead_by(&c->least))
+        c->least = r->least;
+    if (!c->any || clock_ahead_by(&r->most) > clock_ahead_by(&c->most))
+        c->most = r->most;
+    memcpy(c->program, r->program, sizeof(c->program));
+    c->any = true;
+}
+
+int clock_page_told(int fd, int64_t since_ns, struct clock_told *ret) {
+    static struct clock_witness w; /* large */
+    int r = clock_page_witness(fd, &w);
+    if (r)
+        return r;
+    *ret = (struct clock_told){0};
+    for (size_t i = 0; i < w.n; i++)
+        if (w.v[i].first.real_ns >= since_ns - lag_ns)
+            add_told(ret, &w.v[i]);
+    return 0;
+}

@@ -86,3 +86,16 @@ struct clock_witness { /* what the programs were told by the newest setting */
     size_t n;
 };
 int clock_page_witness(int fd, struct clock_witness *ret);
+
+/* All that they were told from a time of CLOCK_REALTIME on: to the first and the last of them, and by how
+ * far it was ahead at least and at most. */
+struct clock_told {
+    bool any;
+    struct clock_reading first, last, least, most;
+    char program[CLOCK_PROGRAM_MAX]; /* one of those that asked */
+};
+int clock_page_told(int fd, int64_t since_ns, struct clock_told *ret);
+
+static inline int64_t clock_ahead_by(const struct clock_reading *r) {
+    return r->said_ns - r->real_ns;
+}

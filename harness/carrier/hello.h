@@ -19,7 +19,8 @@ enum { HELLO_VERSION = 2 };
     X(OWNED_TABLES, "owned-tables")     /* packets can be filtered by what goes away with us */    \
     X(CPU_LIMITS, "cpu-limits")         /* processes can be held to limits by a control group */   \
     X(MEMORY_LIMITS, "memory-limits")   /* the same of what they have in memory */                 \
-    X(PIDS_LIMITS, "pids-limits")       /* and of how many they are */
+    X(PIDS_LIMITS, "pids-limits")       /* and of how many they are */                             \
+    X(WALL_CLOCKS, "wall-clocks") /* programs can have a wall clock of their own (LD_PRELOAD) */
 
 enum hello_ability {
 #define X(id, word) HELLO_CAN_##id,

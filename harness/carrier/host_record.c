@@ -16,11 +16,24 @@
 
 enum { LOG_READ_MAX = 4 << 20 };
 
+const char *host_record_path(char ret[HOST_RECORD_NAME_MAX]) {
+    snprintf(ret, HOST_RECORD_NAME_MAX, BASE "%u", (unsigned)geteuid());
+    return ret;
+}
+
+void host_record_host(char ret[HOST_RECORD_NAME_MAX]) {
+    ret[0] = ret[HOST_RECORD_NAME_MAX - 1] = '\0';
+    gethostname(ret, HOST_RECORD_NAME_MAX - 1);
+    for (char *c = ret; *c; c++)
+        if (*c == '/')
+            *c = '_';
+}
+
 /* Somebody else may have made it first, or put a link there. */
-static int open_dir(struct err *err) {
-    char path[64];
+int host_record_folder(struct err *err) {
+    char path[HOST_RECORD_NAME_MAX];
     struct stat st;
-    snprintf(path, sizeof(path), BASE "%u", (unsigned)geteuid());
+    host_record_path(path);
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
         return err_set(err, -errno, "make %s", path);
     FILE_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -35,11 +48,8 @@ static int open_dir(struct err *err) {
 }
 
 static int open_file(int dir, const char *suffix, int flags, struct err *err) {
-    char host[65] = "", name[96];
-    gethostname(host, sizeof(host) - 1);
-    for (char *c = host; *c; c++)
-        if (*c == '/')
-            *c = '_';
+    char host[HOST_RECORD_NAME_MAX], name[96];
+    host_record_host(host);
     snprintf(name, sizeof(name), "%s%s", host, suffix);
     int fd = openat(dir, name, flags | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     return fd < 0 ? err_set(err, -errno, "open " BASE "%u/%s", (unsigned)geteuid(), name) : fd;
@@ -84,7 +94,7 @@ static int take(int fd, const char *run, struct err *err) {
 }
 
 int host_record_open(struct host_record *ret, const char *run, struct err *err) {
-    FILE_CLOSE int dir = open_dir(err);
+    FILE_CLOSE int dir = host_record_folder(err);
     if (dir < 0)
         return dir;
     FILE_CLOSE int lock = open_file(dir, ".lock", O_RDWR, err);
@@ -102,7 +112,7 @@ int host_record_open(struct host_record *ret, const char *run, struct err *err) 
 /* ---- the log ---- */
 
 int host_record_open_log(struct host_record *ret, const char *run, struct err *err) {
-    FILE_CLOSE int dir = open_dir(err);
+    FILE_CLOSE int dir = host_record_folder(err);
     FILE_CLOSE int log = dir < 0 ? dir : open_file(dir, ".acts.jsonl", O_WRONLY | O_APPEND, err);
     if (log < 0)
         return log;
@@ -144,7 +154,7 @@ void host_record_note(struct host_record *r, const char *act, const char *about,
 
 void host_record_read(struct buf *ret) {
     static char bytes[LOG_READ_MAX];
-    FILE_CLOSE int dir = open_dir(NULL);
+    FILE_CLOSE int dir = host_record_folder(NULL);
     FILE_CLOSE int log = dir < 0 ? -1 : open_file(dir, ".acts.jsonl", O_RDONLY, NULL);
     off_t size = log < 0 ? 0 : lseek(log, 0, SEEK_END);
     off_t from = size > LOG_READ_MAX ? size - LOG_READ_MAX : 0;

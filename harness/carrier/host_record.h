@@ -22,3 +22,10 @@ void host_record_note(struct host_record *r, const char *act, const char *about,
 /* The last of the log of this host and user, whole lines; nothing where there is none. */
 void host_record_read(struct buf *ret);
 void host_record_close(struct host_record *r); /* the lock is free, the log stays */
+
+/* The directory itself, where the helper keeps what lasts no longer than it: a descriptor, the caller's, or a
+ * -errno with a sentence; its path, and what names of this host begin with. */
+enum { HOST_RECORD_NAME_MAX = 64 + 1 };
+int host_record_folder(struct err *err);
+const char *host_record_path(char ret[HOST_RECORD_NAME_MAX]);
+void host_record_host(char ret[HOST_RECORD_NAME_MAX]);

@@ -1,4 +1,5 @@
-/* The wall clock of a node: the page that its programs read, in the scratch directory. */
+/* The wall clock of a node: the page that its programs read, in the scratch directory; on another host it is its
+ * helper's (host_clock.h). */
 #include "harness/cluster/parts.h"
 
 #include "base/mem.h"
@@ -21,14 +22,20 @@ static int open_page(struct node *n, struct err *err) {
     return clock_page_make(n->clock, err);
 }
 
+bool node_clock_is_wanted(const struct node *n) {
+    return plan_needs(n->cluster->plan) & FAULT_NEEDS_PRELOAD;
+}
+
+/* On another host its helper makes one. */
 int node_clock_make(struct node *n, struct err *err) {
     node_clock_close(n);
-    return plan_needs(n->cluster->plan) & FAULT_NEEDS_PRELOAD ? open_page(n, err) : 0;
+    return node_clock_is_wanted(n) && !n->plan->host ? open_page(n, err) : 0;
 }
 
 void node_clock_close(struct node *n) {
     file_close(&n->clock);
     n->clock_shifted = false;
+    n->far_clock = (struct far_clock){0};
     free(n->clock_path);
     n->clock_path = NULL;
 }
@@ -52,10 +59,15 @@ const char *node_clock_path(const struct node *n) {
     return n->clock_path;
 }
 
-int node_clock_witness(const struct node *n, struct clock_setting *ret_setting,
-                       struct clock_witness *ret) {
+int node_clock_told(const struct node *n, int64_t since_ns, struct clock_setting *ret_setting,
+                    struct clock_told *ret) {
+    if (n->far_clock.setting.generation) {
+        *ret_setting = n->far_clock.setting;
+        *ret = n->far_clock.told;
+        return 0;
+    }
     if (n->clock < 0)
         return -ENOENT;
     int r = clock_page_setting(n->clock, ret_setting);
-    return r ? r : clock_page_witness(n->clock, ret);
+    return r ? r : clock_page_told(n->clock, since_ns, ret);
 }

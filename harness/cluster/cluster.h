@@ -213,9 +213,10 @@ bool node_moment(const struct node *n, struct clock_stamp *ret);
 
 /* The page of its wall clock, as the node sees it; NULL: the plan moves no clock. */
 const char *node_clock_path(const struct node *n);
-/* What its programs were told of the time; -ENOENT: it has no such page. */
-int node_clock_witness(const struct node *n, struct clock_setting *ret_setting,
-                       struct clock_witness *ret);
+/* What its programs were told of the time from since_ns of our wall clock on, or, on another host, since its
+ * clock was set, as its helper last told; -ENOENT: it has no such page, or nothing was told. */
+int node_clock_told(const struct node *n, int64_t since_ns, struct clock_setting *ret_setting,
+                    struct clock_told *ret);
 /* What faults on its disks have done to its programs' operations: how often, as the kernel has taken
  * it, and the last file. */
 struct disk_done {

@@ -17,6 +17,11 @@ static int op_unlimit(void *node, enum node_limit what, struct err *err) {
     return held_limits_lift(&h->limits, what, err);
 }
 
+static int op_shift_clock(void *node, const struct clock_shift *shift, struct err *err) {
+    struct held_node *h = node;
+    return host_clock_shift(&h->wall, shift, err);
+}
+
 /* The directory may lie elsewhere here, behind a link of the same name: descriptors have that name. */
 static int place(const struct held_node *h, enum node_place where, struct disk_rule *r,
                  struct err *err) {
@@ -48,8 +53,10 @@ static int op_disk_rule(void *node, const struct disk_rule *rule, enum node_plac
     return 0;
 }
 
-const struct node_ops held_node_ops = {
-    .limit = op_limit, .unlimit = op_unlimit, .disk_rule = op_disk_rule};
+const struct node_ops held_node_ops = {.limit = op_limit,
+                                       .unlimit = op_unlimit,
+                                       .shift_clock = op_shift_clock,
+                                       .disk_rule = op_disk_rule};
 
 static char *copy_of(const char *path) {
     return path ? mem_strdup(path) : NULL;

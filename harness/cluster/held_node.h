@@ -1,19 +1,21 @@
 /* held_node: what faults do to a node as a whole that its helper on another host does by itself: it holds it to
- * limits, and lets what its programs do to disks fail. The faults ask for it by node_ops, as they do in the
+ * limits, moves its wall clock, and lets what its programs do to disks fail. The faults ask for it by node_ops, as they do in the
  * harness. Of this room only. */
 #pragma once
 
 #include "base/json.h"
 #include "harness/cluster/held_limits.h"
 #include "harness/cluster/held_rules.h"
+#include "harness/host/host_clock.h"
 
 struct held_node {
     struct held_limits limits;
+    struct host_clock wall;      /* what its programs take for the time */
     struct held_rules *rules;    /* the caller's; NULL: there are none */
     char *places[NODE_DISK + 1]; /* where {shared} and {disk} lie; NULL: nobody has said so */
 };
 
-/* Of a target whose node is a struct held_node: limit, unlimit and disk_rule alone. */
+/* Of a target whose node is a struct held_node: limit, unlimit, shift_clock and disk_rule alone. */
 extern const struct node_ops held_node_ops;
 
 /* Takes {shared, disk} of a `setup`. */

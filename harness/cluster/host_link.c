@@ -9,6 +9,7 @@
 #include "harness/carrier/clock_bound.h"
 #include "harness/carrier/host_process.h"
 #include "harness/cluster/far_calls.h"
+#include "harness/host/host_clock.h"
 #include "harness/provider/provider.h"
 
 #include <errno.h>
@@ -546,6 +547,12 @@ static void take_look(const struct host_link *l, const struct json *j, bool befo
         });
 }
 
+/* What was told of a clock that is right again stays known. */
+static void take_clock(const struct host_link *l, const struct json *m) {
+    struct far_clock *c = &l->node->far_clock;
+    host_clock_take(m, &c->setting, &c->told);
+}
+
 /* A new limit begins from nothing: its group is another one. */
 static void take_counts(const struct host_link *l, const struct json *m) {
     json_each(it, json_get(m, "limits")) {
@@ -562,6 +569,7 @@ void host_link_injected(struct host_link *l, const struct json *m) {
     json_each(it, json_get(m, "before")) take_look(l, it, true);
     json_each(it, json_get(m, "seen")) take_look(l, it, false);
     take_counts(l, m);
+    take_clock(l, m);
 }
 
 void host_link_look(struct host_link *l, pid_t number) {
@@ -576,6 +584,7 @@ static void on_look(struct host_link *l, const struct json *m) {
     struct cluster *c = l->node->cluster;
     json_each(it, json_get(m, "seen")) take_look(l, it, false);
     take_counts(l, m);
+    take_clock(l, m);
     if (c->cb.far_seen)
         c->cb.far_seen(c->arg);
 }

@@ -73,6 +73,7 @@ static int spawn(struct node *n, struct err *err) {
     return r ? r : host_link_start(n, err);
 }
 
+/* Ours lie there where they lie here. */
 const char *hosts_probe(const struct node *n) {
     static char path[PATH_MAX + 16];
     char folder[PATH_MAX];
@@ -81,6 +82,7 @@ const char *hosts_probe(const struct node *n) {
 }
 
 static void put_setup(const struct node *n, struct json_writer *w) {
+    char folder[PATH_MAX];
     json_put_string(w, "isolation", "processes");
     json_put_string(w, "dir", "/");
     json_put_string(w, "addr", n->plan->addr);
@@ -90,6 +92,8 @@ static void put_setup(const struct node *n, struct json_writer *w) {
     json_put_string(w, "shared", n->cluster->shared);
     json_put_string(w, "disk", n->disk);
     json_put_string(w, "given", n->cluster->given);
+    if (node_clock_is_wanted(n))
+        json_put_string(w, "clock", file_own_folder(folder, sizeof(folder)));
 }
 
 static int ready(struct node *n, struct message *m, struct err *err) {

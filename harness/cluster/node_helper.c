@@ -221,6 +221,16 @@ static void take_watch(const struct json *setup, struct call_watch *ret) {
     }
 }
 
+/* Where the plan moves clocks: the folder of our programs here. */
+static int take_clock(struct helper *h, const struct json *setup, struct err *err) {
+    const char *programs = json_get_string(setup, "clock", "");
+    char owner[NODE_HELPER_OWNER_MAX];
+    if (carrier_has_lane(h->carrier) || !*programs)
+        return 0;
+    node_helper_owner(getpid(), owner);
+    return host_clock_make(&h->held.wall, owner, programs, err);
+}
+
 /* The harness looks after its own host itself. */
 static int take_host(struct helper *h, const struct json *setup, struct err *err) {
     const char *run = json_get_string(setup, "run", "");
@@ -255,8 +265,8 @@ static void on_setup(struct helper *h, struct message *m) {
     h->linger_ns = json_get_i64(m->json, "linger", 1000000000);
     h->ends = dead_man_new(h->loop, carrier_in(h->carrier), json_get_i64(m->json, "end", 0),
                            on_long_silence, h);
-    if (take_host(h, m->json, &err) != 0 || h->habitat->setup(m->json, &disks, &err) != 0 ||
-        send_ready(h, m->json, &err) != 0)
+    if (take_host(h, m->json, &err) != 0 || take_clock(h, m->json, &err) != 0 ||
+        h->habitat->setup(m->json, &disks, &err) != 0 || send_ready(h, m->json, &err) != 0)
         broken(h, &err);
     for (size_t i = 0; i < 2; i++)
         file_close(&disks.mounts[i]);
@@ -396,6 +406,26 @@ static bool is_of_step(const char *entry) {
     return str_starts(entry, "SLURM") || str_starts(entry, "PMI") || str_starts(entry, "SRUN_");
 }
 
+/* What makes them read the node's own wall clock, behind what the user has there. */
+static const char *const *clock_environment(const struct helper *h, struct arena *a,
+                                            const char **env, size_t n) {
+    static const char preload[] = "LD_PRELOAD=";
+    const char *users = preload;
+    size_t kept = 0;
+    if (h->held.wall.page < 0)
+        return env;
+    for (size_t i = 0; i < n; i++)
+        if (str_starts(env[i], preload))
+            users = env[i];
+        else
+            env[kept++] = env[i];
+    env[kept++] =
+        arena_printf(a, "%s%s%s", users, users[strlen(preload)] ? ":" : "", h->held.wall.object);
+    env[kept++] = arena_printf(a, CLOCK_PAGE_VARIABLE "=%s", h->held.wall.path);
+    env[kept] = NULL;
+    return env;
+}
+
 /* On another host the program is a user's of that host: what is not said is as the helper has it. */
 static const char *const *environment_of(struct helper *h, struct message *m) {
     const char *const *said = strings_of(&m->arena, json_get(m->json, "env"));
@@ -406,12 +436,12 @@ static const char *const *environment_of(struct helper *h, struct message *m) {
         n++;
     while (environ[own])
         own++;
-    const char **v = arena_array(&m->arena, const char *, n + own + 1);
+    const char **v = arena_array(&m->arena, const char *, n + own + 3);
     memcpy(v, said, n * sizeof(*v));
     for (size_t i = 0; i < own; i++)
         if (!is_said(said, environ[i]) && !is_of_step(environ[i]))
             v[n++] = environ[i];
-    return v;
+    return clock_environment(h, &m->arena, v, n);
 }
 
 /* What it will get, from us. */
@@ -595,11 +625,12 @@ static void put_seen(const struct helper *h, struct buf *out, const char *key,
     json_end_object(&w);
 }
 
-/* {limits: [..]}, or {}. */
+/* {limits: [..], clock: {..}}, or less of it. */
 static void put_counted(const struct helper *h, struct buf *out) {
     struct json_writer w = {.out = out};
     json_object(&w, NULL);
     held_limits_put(&h->held.limits, &w);
+    host_clock_put(&h->held.wall, &w);
     json_end_object(&w);
 }
 
@@ -645,6 +676,7 @@ static void on_look(struct helper *h, struct message *m) {
     put_seen(h, &seen, "seen", m->json);
     put_members(answer(h, "look"), m, &seen);
     held_limits_put(&h->held.limits, &h->w);
+    host_clock_put(&h->held.wall, &h->w);
     answer_send(h, NULL, 0);
 }
 
@@ -781,6 +813,16 @@ static void on_inventory(struct helper *h, struct message *m) {
     answer_send(h, NULL, 0);
 }
 
+/* It takes a moment, and is asked before there is a job. */
+static void on_preload(struct helper *h, struct message *m) {
+    struct err err;
+    char owner[NODE_HELPER_OWNER_MAX];
+    node_helper_owner(getpid(), owner);
+    int r = host_clock_try(owner, json_get_string(m->json, "programs", ""), &err);
+    json_put_string(answer(h, "preload"), "error", r ? err.msg : NULL);
+    answer_send(h, NULL, 0);
+}
+
 static void on_left(struct helper *h, struct message *m) {
     host_left_answer(m->json, answer(h, "left"));
     answer_send(h, NULL, 0);
@@ -841,6 +883,7 @@ static const struct order {
               {"file", on_file, AT_ANY_TIME},
               {"inventory", on_inventory, AT_ANY_TIME},
               {"left", on_left, AT_ANY_TIME},
+              {"preload", on_preload, BEFORE_SETUP},
               {"setup", on_setup, BEFORE_SETUP},
               {"net", on_net, AFTER_SETUP},
               {"run", on_run, AFTER_SETUP},
@@ -905,6 +948,8 @@ static void say_bye(struct helper *h) {
         h->habitat->end(&left);
     host_cut_mend_all(h->cut, true, &mended);
     held_limits_end(&h->held.limits, &left);
+    if (host_clock_end(&h->held.wall) != 0)
+        texts_add(&left, "the page of its clock, %s", h->held.wall.path);
     if (h->clients)
         node_clients_drain(h->clients);
     answer(h, "bye");
@@ -926,6 +971,7 @@ int node_helper_run(const struct carrier_ends *ends, int64_t dead_man_ns, struct
     struct helper h = {.program = PROCESS_NONE,
                        .watched = -1,
                        .clock = -1,
+                       .held = {.wall = HOST_CLOCK_NONE},
                        .output = NODE_OUTPUT_NONE,
                        .record = HOST_RECORD_NONE,
                        .dead_man_ns = dead_man_ns};
@@ -972,7 +1018,7 @@ int node_helper_run(const struct carrier_ends *ends, int64_t dead_man_ns, struct
 }
 
 int node_helper_clear(const char *owner) {
-    return limit_group_clear_of(owner);
+    return limit_group_clear_of(owner) + host_clock_clear(owner);
 }
 
 void node_helper_owner(pid_t helper, char ret[NODE_HELPER_OWNER_MAX]) {

@@ -11,6 +11,8 @@
  *   harness  file {token, do, path, at, max}    helper  file {token, ..}: file_answer.h
  *   harness  inventory {}             helper  inventory {..}: host_facts.h
  *   harness  left {do, run}           helper  left {at_work, left}: host_left.h
+ *   harness  preload {programs}       helper  preload {error|null}: whether programs of its host take along our
+ *            object for clocks, which lies in that folder: host_clock.h; before setup
  *   harness  clock {t1}               helper  clock {t1, t2, t3}: heard and answered; clock_bound.h
  *   harness  setup {name, isolation, privileged, watch, calls, hosts, keep:[path..], dirs:[path..],
  *                   root: {dir, show:[path..], programs, libraries:[name=path..], name_servers,
@@ -47,6 +49,8 @@
  * Without a lane there are no descriptors, and this is said in their place:
  *   setup    {run, probe}: which run it is, for the host's lock and its log of acts (host_record.h),
  *            and the path of rankprobe on this host
+ *            {clock}: the folder of our programs there, where the plan moves the wall clock: the helper makes the
+ *            page of it, and gives it to its program
  *   ready    the helper keeps the listener of RANKQUAKE_EVENTS: node_clients.h
  *   run      helper  output {bytes}: what the program prints, in base64, as it comes
  *   started  {pid, start}: by these two a process of the host is known, start in clock ticks
@@ -57,6 +61,8 @@
  *   harness  look {pid, start}        helper  look {seen}: the same, asked again
  *   injected, look {limits:[{limit, text}..]}: of limits that the node is held to, what the kernel has
  *            counted there until then; of one that was undone, until just before
+ *   injected, look {clock:{generation, since, by, period, drift, program, first, last, least, most}}: while its
+ *            wall clock is wrong, how, and what its programs were told of it: pairs of the real time and the said
  *   harness  signal {token, pid, start, signo}    helper  signalled {token, error|null}
  *   harness  arm {kinds, next_step, calls:[{number} | {kind, like}..]}: whose events wait (armed_page.h),
  *            and which calls: of that number, or of a kind (enum call_kind) on files of such a name
@@ -103,7 +109,8 @@
 int node_helper_run(const struct carrier_ends *ends, int64_t dead_man_ns, struct err *err);
 
 /* Of a helper on another host, whose number is said while it lives: how it is known, and, when it has ended, the
- * end of the control groups in which it held its node to limits. Returns how many stay. */
+ * end of the control groups in which it held its node to limits, and of the page of its clock. Returns how many
+ * stay. */
 enum { NODE_HELPER_OWNER_MAX = 96 };
 void node_helper_owner(pid_t helper, char ret[NODE_HELPER_OWNER_MAX]);
 int node_helper_clear(const char *owner);

@@ -83,9 +83,13 @@ struct node {
     int listener;
     int diag; /* kept after the node's end, to destroy the sockets it left; keeps its network */
     struct loop_source *on_listener, *on_end, *on_late, *on_again;
-    int clock;                 /* the page of its wall clock; -1: it has none */
-    char *clock_path;          /* as the node sees it; NULL: none */
-    bool clock_shifted;        /* a fault has it be wrong */
+    int clock;          /* the page of its wall clock; -1: it has none */
+    char *clock_path;   /* as the node sees it; NULL: none */
+    bool clock_shifted; /* a fault has it be wrong */
+    struct far_clock {  /* on another host: what its helper has told; generation 0: nothing */
+        struct clock_setting setting;
+        struct clock_told told;
+    } far_clock;
     struct node_uptime uptime; /* of this life */
     struct process program;
     struct limit_group limits[NODE_LIMITS_N]; /* that hold what runs on it to one */
@@ -199,6 +203,7 @@ void node_wired(struct node *n, const char *error);  /* the wire's answer to wir
 
 /* Makes the page of its wall clock for a new life, where the plan moves clocks: clock.c. */
 int node_clock_make(struct node *n, struct err *err);
+bool node_clock_is_wanted(const struct node *n);
 int node_clock_shift(struct node *n, const struct clock_shift *shift, struct err *err);
 void node_clock_close(struct node *n);
 

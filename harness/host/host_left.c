@@ -5,6 +5,7 @@
 #include "base/sys/process.h"
 #include "faults/mechanism/socket_cut.h"
 #include "harness/carrier/host_record.h"
+#include "harness/host/host_clock.h"
 #include "harness/host/sockets.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define NAME "RANKQUAKE_HELPER"
@@ -121,6 +123,35 @@ static void put_left(bool clean, struct json_writer *w) {
     free(pids);
 }
 
+/* Of a namespace of processes that is not ours nobody here can tell who lives. */
+static bool has_gone(const char *owner, int *ret_pid) {
+    struct stat ours;
+    unsigned long long space;
+    struct helper_name h;
+    if (sscanf(owner, "%llu.%d.%llu", &space, &h.pid, &h.start) != 3 ||
+        stat("/proc/self/ns/pid", &ours) != 0 || space != (unsigned long long)ours.st_ino)
+        return false;
+    *ret_pid = h.pid;
+    return !lives(&h);
+}
+
+static void put_pages(bool clean, struct json_writer *w) {
+    TEXTS_FINI struct texts owners = {0};
+    host_clock_owners(&owners);
+    json_array(w, "pages");
+    for (size_t i = 0; i < owners.n; i++) {
+        int pid;
+        if (!has_gone(owners.v[i], &pid))
+            continue;
+        bool stays = clean && host_clock_clear(owners.v[i]) != 0;
+        json_object(w, NULL);
+        json_put_i64(w, "pid", pid);
+        json_put_string(w, "error", stays ? "the page of a clock cannot be removed" : NULL);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
 /* ---- who is at work ---- */
 
 static int halt(const struct helper_name *h, struct err *err) {
@@ -168,4 +199,5 @@ void host_left_answer(const struct json *order, struct json_writer *w) {
     const char *what = json_get_string(order, "do", "look");
     put_at_work(json_get_string(order, "run", ""), str_eq(what, "halt"), w);
     put_left(str_eq(what, "clean"), w);
+    put_pages(str_eq(what, "clean"), w);
 }

@@ -12,6 +12,7 @@ void host_left_mark(const char *run);
 const char *host_left_name(void); /* as it is in the log */
 
 /* Answers {do: "look" | "clean" | "halt", run}: adds {at_work: [{run, pid, error}], left: [{run, pid, name,
- * error}]} to w. clean: what was left is mended and ended. halt: helpers at work, of the run that is
+ * error}], pages: [{pid, error}]} to w, pages being those of clocks (host_clock.h), by the helper that has gone.
+ * clean: what was left is mended and ended, and pages are removed. halt: helpers at work, of the run that is
  * named or of any, are told to end, and waited for. error: null where that was done. */
 void host_left_answer(const struct json *order, struct json_writer *w);

@@ -15,7 +15,8 @@
 /* What shows on another host that a fault was felt: what its helper tells, what the store answers,
  * and what lies in the shared directory. */
 static const uint64_t evidence_there =
-    EVIDENCE(agent_back) | EVIDENCE(agent_left) | EVIDENCE(agent_start) | EVIDENCE(disk_failed) |
+    EVIDENCE(agent_back) | EVIDENCE(agent_left) | EVIDENCE(agent_start) | EVIDENCE(clock_ahead) |
+    EVIDENCE(clock_drifting) | EVIDENCE(clock_strobing) | EVIDENCE(disk_failed) |
     EVIDENCE(disk_slowed) | EVIDENCE(disk_stuck) | EVIDENCE(file_changed) |
     EVIDENCE(frames_dropped) | EVIDENCE(lease_gone) | EVIDENCE(links_cut) |
     EVIDENCE(node_forks_refused) | EVIDENCE(node_out_of_memory) | EVIDENCE(node_throttled) |
@@ -28,6 +29,7 @@ static const struct {
     enum hello_ability ability;
 } abilities[] = {{FAULT_NEEDS_TRACE, HELLO_CAN_TRACE},
                  {FAULT_NEEDS_CALLS, HELLO_CAN_WATCHED_CALLS},
+                 {FAULT_NEEDS_PRELOAD, HELLO_CAN_WALL_CLOCKS},
                  {FAULT_NEEDS_SILENCE, HELLO_CAN_SILENT_SOCKETS}};
 
 /* And of a limit. */
@@ -145,6 +147,10 @@ static int check_entry(const struct plan *p, const struct planned_entry *a, stru
     const char *why = only_here(p, a);
     const struct examined_host *without = lacking(p, needs);
     entry_text(e, a->fault->name, e->fault_place, text);
+    if (without && needs & FAULT_NEEDS_PRELOAD && without->no_clock.code)
+        return err_say(err, -ENOTSUP,
+                       "%s needs programs of %s that take along what moves their clock: %s", text,
+                       without->name, without->no_clock.msg);
     if (without)
         return err_say(err, -ENOTSUP, "%s needs %s, which %s has not", text,
                        fault_needs_text(needs), without->name);

@@ -188,6 +188,19 @@ static void say_errand(struct inquired_host *a) {
     carrier_send(a->carrier, &text, NULL, 0, NULL);
 }
 
+static void ask_preload(struct inquired_host *a) {
+    const char *helper = a->of->wish.program, *slash = strrchr(helper, '/');
+    BUF_FINI struct buf text = {0};
+    BUF_FINI struct buf folder = {0};
+    struct json_writer w = {.out = &text};
+    buf_put(&folder, helper, slash ? (size_t)(slash - helper) : 0);
+    json_object(&w, NULL);
+    json_put_string(&w, "op", "preload");
+    json_put_string(&w, "programs", buf_str(&folder));
+    json_end_object(&w);
+    carrier_send(a->carrier, &text, NULL, 0, NULL);
+}
+
 static void ask_next(struct inquired_host *a) {
     if (a->host->clock.samples + a->host->clock.steps < a->of->samples) {
         say(a, "clock", clock_monotonic_ns());
@@ -210,6 +223,18 @@ static void on_hello(struct inquired_host *a, const struct json *m) {
         return;
     }
     say(a, "hello", HELLO_VERSION);
+    if (a->of->samples)
+        ask_preload(a);
+    else
+        ask_next(a);
+}
+
+static void on_preload(struct inquired_host *a, const struct json *m) {
+    const char *error = json_get_string(m, "error", NULL);
+    if (error)
+        err_say(&a->host->no_clock, -ENOTSUP, "%s", error);
+    else
+        a->host->hello.can |= 1u << HELLO_CAN_WALL_CLOCKS;
     ask_next(a);
 }
 
@@ -253,9 +278,10 @@ static void on_message(void *arg, struct message *m) {
         const char *op;
         enum step step; /* when it is expected */
         void (*fn)(struct inquired_host *a, const struct json *m);
-    } answers[] = {{"copy", REACHING, on_copy},         {"hello", REACHING, on_hello},
-                   {"hello", COPYING, on_hello},        {"clock", ASKING, on_clock},
-                   {"inventory", ASKING, on_inventory}, {"left", ASKING, on_inventory}};
+    } answers[] = {{"copy", REACHING, on_copy},     {"hello", REACHING, on_hello},
+                   {"hello", COPYING, on_hello},    {"clock", ASKING, on_clock},
+                   {"preload", ASKING, on_preload}, {"inventory", ASKING, on_inventory},
+                   {"left", ASKING, on_inventory}};
     struct inquired_host *a = arg;
     const char *op = json_get_string(m->json, "op", "");
     if (str_eq(op, "broken"))

@@ -16,7 +16,8 @@ struct examined_host {
     struct err why;     /* it does not: a sentence with its name */
     struct hello hello; /* from here on: it does */
     bool copied;
-    int64_t up_ns; /* from the start of the command to the helper's hello, with the copy */
+    struct err no_clock; /* where it has not HELLO_CAN_WALL_CLOCKS: why not */
+    int64_t up_ns;       /* from the start of the command to the helper's hello, with the copy */
     struct clock_bound clock;
     char address[46]; /* at which others reach it, as it sees it itself; "" when it has none */
     uint64_t network; /* its network namespace: with boot_id the same for who shares addresses */
@@ -27,7 +28,8 @@ struct examined_host {
                          examined_hosts_fini */
 };
 
-/* v: n hosts with a name. samples: of the clock of each. helper: our rankquake-node, to be copied;
+/* v: n hosts with a name. samples: of the clock of each; with none no more is asked than whether it is there.
+ * helper: our rankquake-node, to be copied, beside what lies at the same place there;
  * w->helper becomes the name of that copy, in a, and w->program the helper, for who reaches the hosts
  * again. Returns 0, or a
  * -errno when nothing could be asked at all. */

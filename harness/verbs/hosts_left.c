@@ -48,6 +48,18 @@ static void say_process(struct looking *l, const char *host, const struct json *
     l->done++;
 }
 
+static void say_page(struct looking *l, const char *host, const struct json *m) {
+    const char *error = json_get_string(m, "error", NULL);
+    if (error) {
+        failed(l, host, error);
+        return;
+    }
+    printing_line(stdout, "%s: %s the page of a clock, left by helper %lld", host,
+                  str_eq(l->what, "clean") ? "removed" : "would remove",
+                  (long long)json_get_i64(m, "pid", 0));
+    l->done++;
+}
+
 /* Who halts a run is told nothing of what others have left. */
 static void say_host(struct looking *l, const struct examined_host *h) {
     ARENA_FINI struct arena a = {0};
@@ -61,6 +73,7 @@ static void say_host(struct looking *l, const struct examined_host *h) {
     if (str_eq(l->what, "halt"))
         return;
     json_each(it, json_get(m, "left")) say_process(l, h->name, it);
+    json_each(it, json_get(m, "pages")) say_page(l, h->name, it);
 }
 
 static int ask(struct looking *l, struct wanted_hosts *w, const char *run) {

@@ -1,6 +1,6 @@
 """The other end of a node helper, for carrier.sh: says what a harness would, and what none would, to the helper that a
 command reaches, and tells what is wrong with its answers. Usage: carrier.py RUN LIBRARY COMMAND...,
-where LIBRARY is a folder of the helper's host with rankprobe and rankquake.py."""
+where LIBRARY is a folder of the helper's host with rankprobe, rankquake_clock.so and rankquake.py."""
 import base64, json, os, signal, subprocess, sys, time
 
 import other_end
@@ -227,6 +227,69 @@ def given_and_dumps():
     check(len(marks) == 3 and marks[0] == marks[1] != marks[2], f"{marks}")
 
 
+def pages(helper, of):
+    """Of the clock of that helper, on the host of this one."""
+    helper.say(op="file", token=1, do="list", path=f"/var/tmp/rankquake-{helper.hello['uid']}")
+    return [e["name"] for e in helper.wait("file").get("entries", []) if ".clock." in e["name"] and f".{of.hello['pid']}." in e["name"]]
+
+
+def shift(helper, fault, recover=False, **args):
+    helper.say(op="fault", token=8, fault=fault, recover=recover, kind=1, name="n0", args=args)
+    return helper.wait("injected")
+
+
+TELLS = "while :; do date +%s; read x <gate; done"
+
+
+def clocks():
+    """A wall clock that is wrong for the program of a host, until it is right again; who was told is told."""
+    h = Helper()
+    h.say(op="preload", programs="/nowhere")
+    check("/nowhere/rankquake_clock.so" in (h.wait("preload").get("error") or ""), f"{h.heard[-1]}")
+    h.say(op="preload", programs=library)
+    check(h.wait("preload").get("error", "none") is None and not pages(h, h), f"{h.heard[-1]}")
+    h.setup(clock=library)
+    h.wait("ready")
+    check(len(pages(h, h)) == 1, "it has made no page")
+    where = f"/tmp/carrier-clock-{os.getpid()}-{time.monotonic_ns()}"
+    h.start("sh", "-c", f"mkdir {where} && cd {where} && mkfifo gate && trap 'rm -r {where}; exit 0' TERM && {TELLS}")
+
+    def told():  # by how much what it prints is ahead
+        return round(int(base64.b64decode(h.wait("output").get("bytes", "MA=="))) - time.time())
+
+    def again():
+        helper = Helper()
+        helper.setup()
+        helper.wait("ready")
+        helper.start("sh", "-c", f"echo >{where}/gate")
+        helper.wait("exited")
+        helper.end()
+        return told()
+
+    check(abs(told()) < 60, "it is wrong from the beginning")
+    answer = shift(h, "clock-jump", by="-1h")
+    clock = answer.get("clock", {})
+    check(answer.get("error", "none") is None and clock.get("by") == -3600000000000 and "program" not in clock, f"{answer}")
+    check("by an earlier fault" in (shift(h, "clock-drift", rate="2").get("error") or ""), f"{h.heard[-1]}")
+    check(abs(again() + 3600) < 60, "an hour back: it has not been told so")
+    h.say(op="look", pid=0, start=0)
+    clock = h.wait("look").get("clock", {})
+    first = clock.get("first", [0, 0])
+    check(clock.get("program") == "date" and first[1] - first[0] == -3600000000000 and first[0] >= clock["since"], f"{clock}")
+    answer = shift(h, "clock-jump", recover=True, by="-1h")
+    check(answer.get("error", "none") is None and answer.get("clock", {}).get("first") == first, f"what was told until then: {answer}")
+    check(abs(again()) < 60, "it is not right again")
+    h.say(op="look", pid=0, start=0)
+    check("clock" not in h.wait("look"), f"{h.heard[-1]}")
+    check(h.end().get("left") == [], f"{h.heard[-1]}")
+
+    h = Helper()  # where nothing moves clocks
+    h.setup()
+    h.wait("ready")
+    check(not pages(h, h) and "no clock of their own" in (shift(h, "clock-jump").get("error") or ""), f"{h.heard[-1]}")
+    h.end()
+
+
 ESCAPES = "setsid sh -c 'sleep 2001 & sleep 2002' & (sleep 2003 &) ; exec sleep 2004"
 
 
@@ -261,9 +324,11 @@ def ends():
     witness.wait("ready")
     for way in ("closed", "silent", "helper", "keeper", "way"):
         h = Helper(["--dead-man", "1s"] if way == "silent" else [])
-        h.setup()
+        h.setup(clock=library)
         h.wait("ready")
         h.start("sh", "-c", ESCAPES)
+        shift(h, "clock-jump", by="1h")
+        check(len(pages(witness, h)) == 1, f"{way}: it has made no page")
         while len(below(witness)) < 4:
             h.say(op="beat")
         if way == "closed":
@@ -282,12 +347,46 @@ def ends():
         else:
             healed = h.wait("healed")
             check(800000000 < healed.get("silent_ns", 0) < 30000000000, f"{healed}")
+            check([u["fault"] for u in healed.get("undone", [])] == ["clock-jump"], f"{healed}")
             check(h.wait("bye").get("left") == [], f"{way}: {h.heard[-1]}")
             h.process.wait(DEADLINE_S)
         until = time.monotonic() + DEADLINE_S  # a helper that is told of nothing ends within its dead man
-        while below(witness) and time.monotonic() < until:
+        while (below(witness) or pages(witness, h)) and time.monotonic() < until:
             pass
-        check(not below(witness), f"{way}: left {below(witness)}")
+        check(not below(witness) and not pages(witness, h), f"{way}: left {below(witness)}, {pages(witness, h)}")
+    witness.end()
+
+
+def both_killed():
+    """Nobody undoes what a helper has done whose keeper is killed with it; whoever cleans finds it."""
+    witness = Helper()
+    witness.setup()
+    witness.wait("ready")
+    h = Helper()
+    h.setup(clock=library)
+    h.wait("ready")
+    h.start("sh", "-c", ESCAPES)
+    while len(below(witness)) < 4:
+        h.say(op="beat")
+    pid = h.hello["pid"]
+    keeper = parent_of(pid, witness)
+    for whom, signo in ((pid, signal.SIGSTOP), (keeper, signal.SIGKILL), (pid, signal.SIGKILL)):
+        witness.say(op="signal", token=7, pid=whom, start=started_of(whom, witness), signo=signo)
+        witness.wait("signalled")
+    h.process.kill()
+    h.process.wait(DEADLINE_S)
+
+    def left(do):
+        witness.say(op="left", do=do)
+        return [p for p in witness.wait("left").get("pages", []) if p["pid"] == pid]
+
+    until = time.monotonic() + DEADLINE_S  # who is killed may take a while
+    while not left("look") and time.monotonic() < until:
+        pass
+    check(len(pages(witness, h)) == 1 and len(below(witness)) == 4, f"who looks changes: {pages(witness, h)}, {below(witness)}")
+    found = left("clean")
+    check(found == [{"pid": pid, "error": None}], f"{found}")
+    check(not pages(witness, h) and not below(witness), f"{pages(witness, h)}, {below(witness)}")
     witness.end()
 
 
@@ -316,7 +415,7 @@ def one_run_a_host():
     other.end()
 
 
-parts = (refusals, a_program, files, events, calls, given_and_dumps, ends, one_run_a_host)
+parts = (refusals, a_program, files, events, calls, given_and_dumps, clocks, ends, both_killed, one_run_a_host)
 if "ENDS" in os.environ:  # tests/soak/carrier_ends.sh
     parts = (ends,) * int(os.environ["ENDS"])
 for part in parts:

@@ -9,7 +9,7 @@ command -v python3 >/dev/null || { echo "python3 is not installed"; exit 77; }
 node=$(realpath "$bin/rankquake-node")
 chmod 711 "$TMPDIR" # an ordinary user is let in by a key that lies there
 library=$TMPDIR/library
-mkdir "$library" && cp "$bin/rankprobe" scenarios/jobs/rankquake.py "$library"
+mkdir "$library" && cp "$bin/rankprobe" "$bin/rankquake_clock.so" scenarios/jobs/rankquake.py "$library"
 
 python3 tests/live/carrier.py "pipes-$$" "$library" "$node" || fail "by pipes"
 refused() { # refused PATTERN ARGUMENT...

@@ -6,23 +6,17 @@
 
 #include "harness/run/evidence/evidence.h"
 
-/* What was said to all of them, by how far it was ahead, and to the first and the last of them. */
-struct clock_told {
-    int64_t since_ns; /* the wall clock when the fault was about to come in force */
-    bool any;
-    struct clock_reading first, last, least, most;
-    char program[CLOCK_PROGRAM_MAX]; /* one of those that asked */
+struct clock_known {
+    int64_t since_ns;    /* the wall clock here when the fault was about to come in force */
+    uint32_t generation; /* what the clock was set to then: the fault's is another one */
+    struct clock_told told;
 };
 
 void *clock_told_begin(struct run_entry *a, struct bound *b);
 /* Looks again, and whether all of it shows the fault. */
-bool clock_told_felt(struct bound *b, struct clock_told *c,
+bool clock_told_felt(struct bound *b, struct clock_known *c,
                      bool (*shows)(const struct clock_shift *s, const struct clock_told *c));
-void clock_told_put(const struct clock_told *c, struct json_writer *w);
-
-static inline int64_t clock_ahead_by(const struct clock_reading *r) {
-    return r->said_ns - r->real_ns;
-}
+void clock_told_put(const struct clock_known *c, struct json_writer *w);
 
 #define EVIDENCE_IS_TOLD(name, shows, says)                                                        \
     static bool felt(struct bound *b) {                                                            \

@@ -74,6 +74,10 @@ extern struct asked_of_store stores_asked[16];
 extern size_t stores_asked_n;
 extern int questions_abandoned; /* while they were open */
 
+/* What is told of a node's wall clock; version 0: it has none of its own. */
+extern struct clock_setting clock_set_to;
+extern struct clock_told clock_told;
+
 extern const struct fault kill_worker, hang_worker, kill_agent, kill_node, cut;
 
 struct stage *stage_new(void);

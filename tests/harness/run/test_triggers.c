@@ -515,6 +515,53 @@ static void test_frames_that_an_earlier_silence_dropped_are_no_evidence(void **s
     stage_free(s);
 }
 
+static struct clock_told told_ahead(int64_t ns) {
+    const struct clock_reading r = {.real_ns = 1000, .said_ns = 1000 + ns};
+    return (struct clock_told){.any = true, .first = r, .last = r, .least = r, .most = r};
+}
+
+/* Whoever sets it may say so and not do it, and what was told before is another fault's doing. */
+static void test_a_clock_that_was_set_is_no_evidence_that_anybody_was_told(void **state) {
+    (void)state;
+    static const struct fault jump = {.name = "jump",
+                                      .targets = TARGET_NODE,
+                                      .where = FAULT_IN_HARNESS,
+                                      .evidence = EVIDENCE(clock_ahead),
+                                      .inject = done};
+    static const int64_t hour_ns = 3600000000000;
+    const struct {
+        uint32_t before, then; /* generations */
+        struct clock_told told;
+        bool felt;
+    } rows[] = {{0, 0, {0}, false},
+                {0, 1, {0}, false},
+                {0, 1, told_ahead(hour_ns), true},
+                {0, 1, told_ahead(hour_ns / 12), false},
+                {1, 1, told_ahead(hour_ns), false},
+                {2, 3, told_ahead(hour_ns), true}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct stage *s = stage_new();
+        struct timeline_entry *a = stage_add(s, "j", &jump);
+        at_step(a, 5);
+        aim_at_node(a, "n1");
+        stage_begin(s);
+        start_round(s, 1, 3);
+        clock_set_to = (struct clock_setting){.version = CLOCK_PAGE_VERSION,
+                                              .generation = rows[i].before,
+                                              .shift = {.by_ns = hour_ns}};
+        clock_told = rows[i].before == rows[i].then ? rows[i].told : (struct clock_told){0};
+        say_step(s, 101, 5);
+        clock_set_to.generation = rows[i].then;
+        clock_told = rows[i].told;
+        say_step(s, 102, 5);
+        stage_down(s);
+        assert_int_equal(count_records(s, "fault-evidence", "j"), rows[i].felt);
+        assert_int_equal(count_records(s, "fault-unfelt", "j"), !rows[i].felt);
+        clock_set_to.version = 0;
+        stage_free(s);
+    }
+}
+
 static void test_every_kind_of_evidence_that_a_fault_names_must_come(void **state) {
     (void)state;
     static const struct fault dark = {.name = "dark",
@@ -724,6 +771,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_cut_from_the_store_is_felt_when_the_questions_were_dropped),
         cmocka_unit_test(test_what_a_store_says_is_no_evidence_that_it_was_asked),
         cmocka_unit_test(test_a_worker_that_runs_on_is_no_evidence_of_a_hang),
+        cmocka_unit_test(test_a_clock_that_was_set_is_no_evidence_that_anybody_was_told),
         cmocka_unit_test(test_frames_that_an_earlier_silence_dropped_are_no_evidence),
         cmocka_unit_test(test_every_kind_of_evidence_that_a_fault_names_must_come),
         cmocka_unit_test(test_frames_that_were_dropped_are_no_evidence_of_a_delay),
