@@ -214,6 +214,10 @@ def given_and_dumps():
             check(a["env"]["GREETING"] == b["env"]["GREETING"] and a["cwd"] == b["cwd"] == "/", f"{a} {b}")
             check(a["limits"] == b["limits"] and a["umask"] == b["umask"] and [f[0] for f in b["fds"]] == [0, 1, 2], f"{a} {b}")
             marks.append(b["env"]["GREETING"])
+        comm, until = b"", time.monotonic() + DEADLINE_S
+        while comm != b"sleep\n" and time.monotonic() < until:
+            h.say(op="file", token=1, do="read", path=f"/proc/{started['pid']}/comm")
+            comm = base64.b64decode(h.wait("file").get("bytes", ""))
         h.say(op="dump", budget=60000000000)
         h.say(op="dump", budget=60000000000)  # one at a time
         over = h.wait("dumped")
