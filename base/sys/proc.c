@@ -36,21 +36,29 @@ bool proc_stands_still(pid_t pid) {
     return any && all;
 }
 
+struct proc_times proc_thread_times(pid_t pid, pid_t tid) {
+    char path[80];
+    long long ran, waited;
+    struct proc_times ret = {0};
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)tid);
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%lld %lld", &ran, &waited) == 2)
+        ret = (struct proc_times){ran, waited};
+    if (f)
+        fclose(f);
+    return ret;
+}
+
 struct proc_times proc_times(pid_t pid) {
     struct proc_times all = {0};
-    char path[300];
+    char path[64];
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     DIR *tasks = opendir(path);
     for (struct dirent *d; tasks && (d = readdir(tasks));) {
-        long long ran, waited;
-        snprintf(path, sizeof(path), "/proc/%d/task/%s/schedstat", (int)pid, d->d_name);
-        FILE *f = atoi(d->d_name) > 0 ? fopen(path, "re") : NULL;
-        if (f && fscanf(f, "%lld %lld", &ran, &waited) == 2) {
-            all.ran_ns += ran;
-            all.waited_ns += waited;
-        }
-        if (f)
-            fclose(f);
+        pid_t tid = (pid_t)atoi(d->d_name);
+        struct proc_times one = tid > 0 ? proc_thread_times(pid, tid) : (struct proc_times){0};
+        all.ran_ns += one.ran_ns;
+        all.waited_ns += one.waited_ns;
     }
     if (tasks)
         closedir(tasks);

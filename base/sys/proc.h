@@ -31,9 +31,11 @@ int proc_call_filters(pid_t pid);
 bool proc_all_stand_still(pid_t root);
 
 struct proc_times { /* of all threads of it, as schedstat has them; 0: it has ended */
-    int64_t ran_ns, waited_ns;
+    int64_t ran_ns, waited_ns; /* waited: ready to run, while others ran */
 };
 struct proc_times proc_times(pid_t pid);
+/* Of that thread of it alone; the first has the number of the process. */
+struct proc_times proc_thread_times(pid_t pid, pid_t tid);
 
 struct proc_signals { /* a bit each; signal 1 is the lowest */
     uint64_t pending, blocked, ignored, caught;

@@ -2,8 +2,8 @@
  * workers of a round have made a step, and when the next thing happens. The check idle tells of one that loops. */
 #include "harness/run/engine.h"
 
+#include "base/sys/proc.h"
 #include "harness/observe/held.h"
-#include "harness/observe/scheduled.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -30,8 +30,8 @@ static bool stat_program(pid_t pid, struct stat *ret) {
 }
 
 static void put(const struct look *l, pid_t pid, const char *who) {
-    struct scheduled s;
-    if (!scheduled_read(pid, &s))
+    struct proc_times s = proc_thread_times(pid, pid);
+    if (!s.ran_ns)
         return;
     struct json_writer *w = engine_record(l->engine, SOURCE_KERNEL, "processor");
     json_put_string(w, "node", l->node);
@@ -61,7 +61,7 @@ static void look(struct engine *e, const char *moment) {
     cluster_each(node, e->cluster) {
         const struct plan_node *p = node_plan(node);
         struct look l = {.engine = e, .node = p->name, .moment = moment};
-        pid_t pid = node_is_on(node) ? node_program_pid(node) : 0;
+        pid_t pid = node_is_on(node) && !node_far_number(node) ? node_program_pid(node) : 0;
         if (!pid || !stat_program(pid, &l.program))
             continue;
         put(&l, pid, p->is_store ? "store" : "agent");
