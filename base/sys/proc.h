@@ -30,7 +30,7 @@ int proc_call_filters(pid_t pid);
 /* As proc_stands_still, of all that descends from it, one at least; those that have ended do not count. */
 bool proc_all_stand_still(pid_t root);
 
-struct proc_times { /* of all threads of it, as schedstat has them; 0: it has ended */
+struct proc_times {            /* of all threads of it, as schedstat has them; 0: it has ended */
     int64_t ran_ns, waited_ns; /* waited: ready to run, while others ran */
 };
 struct proc_times proc_times(pid_t pid);
