@@ -74,6 +74,8 @@ for by in fuse calls; do
     says 1 'hard failure' "a mode by $by" "$rq" crashpoints --record $by --deaths power --fs posix --max-states 12 --result mode.sh --dir ckpt -- sh mode.sh
     says_too "a mode by $by" 'before fsync of new: after power loss `run` has mode 644, not 755'
 done
+# The word that all is there holds from when it is given, though another save begins only later.
+finds early-word 'lost work' 'death after the job.s word "checkpoint-commit 2" and before the create of latest.tmp: `latest` is not there' --deaths process
 finds commit-before-peers 'hard failure' 'death after the rename of latest.tmp to latest' --deaths process
 
 # The line that repeats a trial does, the state lies there, the page and JUnit have it.

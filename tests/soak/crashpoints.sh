@@ -49,13 +49,14 @@ finds() { # finds PATCH
     [ "$(field Workers "$1")" = 1 ] || states=400
     tries 1 $states "$name" "$(field Workers "$1")" "$dir/ranktrain"
     sed -n 's/^ *what *//p' "$dir/said" | sed 's/[0-9]\+/#/g' >"$dir/whats"
-    sed -n 's/^[0-9]*\. \(.*\) ([0-9]* states\?)$/\1/p' "$dir/said" | grep -vxF -- "$(field Verdict "$1")" &&
+    sed -n 's/^[0-9]*\. \(.*\) ([0-9]* states\?)$/\1/p' "$dir/said" | grep -vxF -f <(field '\(Verdict\|Seldom\)' "$1") &&
         fail "$name: another verdict than $(field Verdict "$1")"
     grep -vxF -f <(field What "$1") "$dir/whats" | grep -vxE -f <(field Or "$1") && fail "$name: that reason was not planted"
     missing=$(not_found "$1")
     [ -n "${STATES-}" ] || [ -z "$missing" ] || fail "$name: not found: $missing"
 }
-# Reasons that were planted and not told. What comes of who is first among ranks may be told at another point: Or, a pattern.
+# Reasons that were planted and not told. What comes of who is first among ranks may be told at another point, Or, a pattern; and
+# by another verdict, Seldom.
 not_found() { # not_found PATCH
     grep -qxE -f <(field Or "$1") "$dir/whats" || field What "$1" | grep -vxF -f "$dir/whats"
 }

@@ -296,22 +296,29 @@ static int compare_again(struct crashing *c, const struct trial_ask *last) {
     return 0;
 }
 
+/* It went on from an older step than the one of which it had said that all is there. */
+static bool fell_back(const struct save *s, const struct resumption *o) {
+    return o->how == ATTEMPT_ENDED && o->resumed < s->step;
+}
+
 /* A job that says too early that all is there: what it left when it had done all of the save is
- * taken, and that it was too early is found. */
+ * taken, and that it was too early is found. Where it goes on from an older step meanwhile, its word
+ * holds from when it was given. */
 static bool try_ends(struct crashing *c, struct trial_ask *asks, struct resumption *got,
                      size_t begin, size_t n) {
     for (size_t i = 0; i < n; i++) {
         struct save *s = &c->saves[begin + i];
         bool bad = got[i].how == ATTEMPT_FAILED || got[i].how == ATTEMPT_HUNG;
-        if (!bad || s->whole == s->to)
+        bool older = fell_back(s, &got[i]);
+        if (!(bad || older) || s->whole == s->to)
             continue;
         struct trial_ask ask = {whole_state(c, s->to), "", NULL};
         struct resumption at_end = {0};
         if (!crashing_try(c, &ask, &at_end, 1))
             return false;
-        if (at_end.how != ATTEMPT_ENDED)
+        if (at_end.how != ATTEMPT_ENDED || (older && fell_back(s, &at_end)))
             continue;
-        s->whole = s->to;
+        s->whole = older ? s->whole : s->to;
         asks[i] = ask;
         got[i] = at_end;
     }

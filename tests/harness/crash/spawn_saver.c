@@ -135,9 +135,12 @@ static void save(const struct shard *s) {
     put_shards(name, s, false);
     if (!is("rename-across") && !is("no-directory-fsync"))
         sync_folder(name);
+    if (is("early-word"))
+        rankquake_checkpoint_commit(&q, step, folder);
     if (!is("early-pointer") && !is("commit-before-peers"))
         put_latest(name);
-    rankquake_checkpoint_commit(&q, step, folder);
+    if (!is("early-word"))
+        rankquake_checkpoint_commit(&q, step, folder);
 }
 
 /* ---- going on ---- */
