@@ -10,6 +10,8 @@ if [ -z "${REMOTE_OWN-}" ]; then
     [[ $TMPDIR != /var/tmp/* ]] && unshare -m true 2>/dev/null || { echo "this host grants no mounts of one's own"; exit 77; }
     REMOTE_OWN=1 exec unshare -m --propagation private sh -c 'mount -t tmpfs -o mode=1777 tmpfs /var/tmp && exec "$0"' "$0"
 fi
+# What moves clocks has no part in a program that is instrumented: its runtime wants to be the first.
+export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
 bin=${BIN:-build/bin} fails=0
 fail() { echo "remote: $*"; fails=$((fails + 1)); }
 node="$(realpath "$bin/rankquake-node") --dead-man 31$$ms" # the words tell it from that of another test
@@ -171,6 +173,35 @@ left_on n1
 scenario worker-signal '' '{id: f, when: {step: 25}, fault: worker-signal, with: {signal: SIGTERM}, on: rank 3}'
 says 0 'f: worker-signal on n' by_ssh "$TMPDIR/worker-signal.yaml" --out "$TMPDIR/runs"
 felt_at 25 worker-signal
+
+# The clock of a host's job is wrong and right again. What its programs were told is the evidence: of one that does not take along what
+# moves its clock nothing shows that it was set.
+scenario clock '' '{id: back, when: {step: 1}, fault: clock-jump, with: {by: -1h}, on: n0}' '{id: right, when: {after: back, step: 2}, heal: back}' \
+    '{id: fast, when: {after: right, step: 3}, fault: clock-drift, with: {rate: 2}, on: n0}' '{id: sound, when: {after: fast, step: 4}, heal: fast}' \
+    '{id: deaf, when: {after: sound, step: 5}, fault: clock-jump, with: {by: +1h}, on: n0}' '{id: over, when: {after: deaf, step: 6}, heal: deaf}'
+cat >"$TMPDIR/tells.sh" <<'SH'
+came() { case $1 in */control) ;; *) grep -q -m 1 "\"$2\",\"id\":\"$3\"" < <(tail -n +1 -F "$1/history.jsonl" 2>/dev/null) ;; esac; }
+tell() { echo "told $1 $(date +%s)"; }
+case $2 in
+with)
+    tell before; echo step 1; came "$1" fault-in-force back; tell back; echo step 2; came "$1" fault-recovered back; tell right; echo step 3
+    came "$1" fault-in-force fast; tell fast; sleep 0.1; tell fast; echo step 4; came "$1" fault-recovered fast
+    exec env -u LD_PRELOAD bash "$0" "$1" without
+    ;;
+without) echo step 5; came "$1" fault-in-force deaf; tell deaf; echo step 6; came "$1" fault-recovered deaf; tell right ;;
+esac
+SH
+sed -i "s#^  run: .*#  run: [bash, $TMPDIR/tells.sh, '{out}', with]#; s/workers_per_node: .*/workers_per_node: 1/; s/nnodes: .*/nnodes: 1/; s/nodes: 2/nodes: 1/" "$TMPDIR/clock.yaml"
+echo "observe: {step: '^step ([0-9]+)'}" >>"$TMPDIR/clock.yaml"
+says 2 'they did not ask the C library' by_ssh "$TMPDIR/clock.yaml" --out "$TMPDIR/runs"
+grep -E '^  [?] ' "$TMPDIR/said" | grep -vE '^  [?] fired|too close to tell' && fail "a clock: more is open: $(cat "$TMPDIR/said")"
+for id in back fast; do
+    grep -q "\"source\":\"probe\",\"kind\":\"fault-evidence\",\"id\":\"$id\".*\"program\":\"date\"" "$TMPDIR"/runs/clock-*/history.jsonl || fail "a clock: $id was not felt"
+done
+grep -q '"kind":"fault-unfelt","id":"deaf"' "$TMPDIR"/runs/clock-*/history.jsonl || fail "a clock that nobody was told of counts as felt"
+told=$(awk '/^told before/ { now = $3 } /^told/ { printf "%s %.0f\n", $2, ($3 - now) / 1800 }' "$TMPDIR"/runs/clock-*/logs/n0/rank-0.log | xargs)
+[ "$told" = 'before 0 back -2 right 0 fast 0 fast 0 deaf 0 right 0' ] || fail "a clock: the job was told $told"
+tests/clusters/ssh in "$bed" n0 find /var/tmp/rankquake-1000 -name '*.clock.*' | grep . && fail "the page of a clock is left"
 
 # A directory that each host has for itself; a key that nobody knows.
 says 3 'give --out a directory that all hosts share' by_ssh "$TMPDIR/calm.yaml" --fresh --out "$bed/local"
