@@ -116,8 +116,10 @@ struct fault {
     /* What of the target it keeps in the run's directory, in target.keep: "core". NULL returned:
      * nothing. For FAULT_IN_NODE on a worker. */
     const char *(*keeps)(const struct fault_args *a);
-    /* Which operations on disks (DISK_DOES_*) must wait for us. NULL: none. */
-    unsigned (*watches)(const struct fault_args *a);
+    /* Of one on what programs do to a disk: the rule that it brings in force, without its root, and the disk. NULL: it
+     * is none. */
+    int (*rule)(const struct fault_args *a, struct disk_rule *ret, enum node_place *ret_place,
+                struct err *err);
     /* A path of this host that it reads; NULL returned: none. */
     const char *(*reads)(const struct fault_args *a);
     /* The region of a worker's memory that it is about; NULL returned: none that was announced. */
@@ -135,7 +137,7 @@ static inline bool fault_has(const struct fault *f, unsigned effects) {
 }
 /* On another host a node's helper does it, though it is done to the node as a whole. */
 static inline bool fault_is_of_helper(const struct fault *f) {
-    return f->limits || f->watches || f->needs & FAULT_NEEDS_PRELOAD;
+    return f->limits || f->rule || f->needs & FAULT_NEEDS_PRELOAD;
 }
 struct fault_course fault_course(const struct fault *f, const struct fault_args *a);
 /* A node that it ends is on again when it is undone. */

@@ -33,7 +33,7 @@ const struct fault fault_disk_error = {
     .example = "{when: {step: 20}, fault: disk-error, with: {error: EIO, op: fsync, path: "
                "\"{shared}/ckpt/**\"}, on: n1, for: 5s}",
     .check = check,
-    .watches = watches,
+    .rule = read_rule,
     .inject = inject,
     .recover = recover,
 };

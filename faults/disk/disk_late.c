@@ -55,7 +55,7 @@ const struct fault fault_disk_late = {
         "{when: {step: 20}, fault: disk-late, with: {delay: 2s, path: \"{shared}/ckpt/**\"}, "
         "on: n1, for: 5s}",
     .check = check,
-    .watches = watches,
+    .rule = read_rule,
     .inject = inject,
     .recover = recover,
 };

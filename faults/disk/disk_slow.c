@@ -29,7 +29,7 @@ const struct fault fault_disk_slow = {
     .example = "{when: {step: 20}, fault: disk-slow, with: {delay: 50ms, path: "
                "\"{shared}/ckpt/**\"}, on: n1, for: 5s}",
     .check = check,
-    .watches = watches,
+    .rule = read_rule,
     .inject = inject,
     .recover = recover,
 };

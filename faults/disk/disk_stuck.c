@@ -30,7 +30,7 @@ const struct fault fault_disk_stuck = {
     .example = "{when: {step: 20}, fault: disk-stuck, with: {op: fsync, path: "
                "\"{shared}/ckpt/**\"}, on: n1, for: 5s}",
     .check = check,
-    .watches = watches,
+    .rule = read_rule,
     .inject = inject,
     .recover = recover,
 };

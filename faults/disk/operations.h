@@ -36,11 +36,6 @@ int operations_error(const struct fault_args *a, const char *absent, int *ret, s
         enum node_place place;                                                                     \
         return read(a, &rule, &place, err);                                                        \
     }                                                                                              \
-    static unsigned watches(const struct fault_args *a) {                                          \
-        struct disk_rule rule;                                                                     \
-        enum node_place place;                                                                     \
-        return read(a, &rule, &place, NULL) == 0 ? rule.does : 0;                                  \
-    }                                                                                              \
     static int inject(const struct target *t, const struct fault_args *a, struct err *err) {       \
         struct disk_rule rule;                                                                     \
         enum node_place place;                                                                     \

@@ -31,8 +31,11 @@ static void of_timeline(const struct plan *p, struct call_watch *w) {
     for (size_t i = 0; i < p->entries_n; i++) {
         const struct timeline_entry *a = p->entries[i].entry;
         const struct fault *f = p->entries[i].fault;
-        if (f && f->watches && !plan_has_disks(p))
-            disk_call_watch(w, f->watches(&p->entries[i].args));
+        struct disk_rule rule;
+        enum node_place place;
+        if (f && f->rule && !plan_has_disks(p) &&
+            f->rule(&p->entries[i].args, &rule, &place, NULL) == 0)
+            disk_call_watch(w, rule.does);
         w->kinds |= of_trigger(&a->when) | of_trigger(a->until);
         add_number(w, &a->when);
         add_number(w, a->until);

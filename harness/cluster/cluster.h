@@ -217,14 +217,15 @@ const char *node_clock_path(const struct node *n);
  * clock was set, as its helper last told; -ENOENT: it has no such page, or nothing was told. */
 int node_clock_told(const struct node *n, int64_t since_ns, struct clock_setting *ret_setting,
                     struct clock_told *ret);
-/* What faults on its disks have done to its programs' operations: how often, as the kernel has taken
- * it, and the last file. */
+/* What a fault on its disks has done to its programs' operations, by its rule: how often, as the kernel has taken it, on
+ * another host of the first each time that it was in force, and the last file. */
 struct disk_done {
     int64_t count;
     char path[CALL_FILE_MAX];
     bool by_disk; /* the disk says so, which is ours; else the kernel, of system calls */
 };
-struct disk_done node_disk_done(const struct node *n, enum disk_verdict v);
+struct disk_done node_disk_done(const struct node *n, const struct disk_rule *rule,
+                                enum node_place place, enum disk_verdict v);
 /* The control group that holds what runs on it to this limit; NULL: none does. */
 const char *node_cgroup(const struct node *n, enum node_limit what);
 /* Where it is on another host: what the kernel there had counted in the newest such group when its helper

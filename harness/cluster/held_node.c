@@ -36,6 +36,15 @@ static int place(const struct held_node *h, enum node_place where, struct disk_r
     return 0;
 }
 
+/* The node had it before it went off. */
+static void go_on(struct disk_rule_state *s, const struct json *had) {
+    struct disk_rule_state before;
+    held_rules_take(had, &before);
+    s->matched = before.matched;
+    s->done = before.done;
+    s->used = before.used;
+}
+
 static int op_disk_rule(void *node, const struct disk_rule *rule, enum node_place where, bool on,
                         struct err *err) {
     struct held_node *h = node;
@@ -47,7 +56,7 @@ static int op_disk_rule(void *node, const struct disk_rule *rule, enum node_plac
     if (on && there)
         return err_say(err, -EBUSY, "an earlier fault does the same to its disk");
     if (on)
-        held_rules_add(h->rules, &r);
+        go_on(held_rules_find(h->rules, held_rules_add(h->rules, &r)), h->had);
     else if (there)
         held_rules_drop(h->rules, there->rule.id);
     return 0;
@@ -65,6 +74,15 @@ static char *copy_of(const char *path) {
 void held_node_places(struct held_node *h, const struct json *setup) {
     h->places[NODE_SHARED] = copy_of(json_get_string(setup, "shared", NULL));
     h->places[NODE_DISK] = copy_of(json_get_string(setup, "disk", NULL));
+}
+
+void held_node_put_rules(const struct held_node *h, struct json_writer *w) {
+    size_t n = 0;
+    const struct disk_rule_state *v = h->rules ? held_rules_all(h->rules, &n) : NULL;
+    json_array(w, "rules");
+    for (size_t i = 0; i < n; i++)
+        held_rules_put(&v[i], w, NULL);
+    json_end_array(w);
 }
 
 void held_node_fini(struct held_node *h) {

@@ -13,6 +13,8 @@ struct held_node {
     struct host_clock wall;      /* what its programs take for the time */
     struct held_rules *rules;    /* the caller's; NULL: there are none */
     char *places[NODE_DISK + 1]; /* where {shared} and {disk} lie; NULL: nobody has said so */
+    const struct json
+        *had; /* of the rule that comes in force now, in a life before; NULL: nothing */
 };
 
 /* Of a target whose node is a struct held_node: limit, unlimit, shift_clock and disk_rule alone. */
@@ -20,4 +22,6 @@ extern const struct node_ops held_node_ops;
 
 /* Takes {shared, disk} of a `setup`. */
 void held_node_places(struct held_node *h, const struct json *setup);
+/* Those in force, as the member `rules`: [{.., matched, done, used}], in an object that is open. */
+void held_node_put_rules(const struct held_node *h, struct json_writer *w);
 void held_node_fini(struct held_node *h); /* what it knows; nothing is lifted */

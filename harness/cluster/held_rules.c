@@ -1,6 +1,7 @@
 #include "harness/cluster/held_rules.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/sys/clock.h"
 #include "faults/mechanism/disk_call.h"
 
@@ -129,6 +130,26 @@ void held_rules_drop(struct held_rules *h, int64_t id) {
     if (s)
         memmove(s, s + 1, (--h->rules_n - i) * sizeof(*s));
     let_go(h, 0, id);
+}
+
+/* ---- as messages ---- */
+
+void held_rules_put(const struct disk_rule_state *s, struct json_writer *w, const char *key) {
+    json_object(w, key);
+    disk_rule_put(&s->rule, w);
+    json_put_string(w, "root", s->rule.root);
+    json_put_i64(w, "matched", s->matched);
+    json_put_i64(w, "done", s->done);
+    json_put_i64(w, "used", s->used);
+    json_end_object(w);
+}
+
+void held_rules_take(const struct json *j, struct disk_rule_state *ret) {
+    *ret = (struct disk_rule_state){.matched = json_get_i64(j, "matched", 0),
+                                    .done = json_get_i64(j, "done", 0),
+                                    .used = json_get_i64(j, "used", 0)};
+    disk_rule_take(j, &ret->rule);
+    str_copy(ret->rule.root, sizeof(ret->rule.root), json_get_string(j, "root", ""));
 }
 
 /* ---- its life ---- */

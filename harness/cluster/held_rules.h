@@ -31,5 +31,8 @@ struct disk_rule_state *held_rules_find(const struct held_rules *h, int64_t id);
 const struct disk_rule_state *held_rules_all(const struct held_rules *h, size_t *ret_n);
 /* Returns its number. */
 int64_t held_rules_add(struct held_rules *h, const struct disk_rule *r);
+/* As the member `key`, NULL: an item, and of what was so written: with the rule's root, and how far it has come. */
+void held_rules_put(const struct disk_rule_state *s, struct json_writer *w, const char *key);
+void held_rules_take(const struct json *j, struct disk_rule_state *ret);
 /* Who waits for it goes on. */
 void held_rules_drop(struct held_rules *h, int64_t id);

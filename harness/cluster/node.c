@@ -45,6 +45,7 @@ struct node *node_new(struct cluster *c, const struct plan_node *plan, int port)
                        .watch = -1,
                        .clock = -1,
                        .program = PROCESS_NONE};
+    n->far_rules = mem_new(struct far_rules);
     n->disk = mem_printf("%s/%s", plan->is_store ? c->scratch : c->disk_root, plan->name);
     return n;
 }
@@ -79,7 +80,8 @@ struct node *node_free(struct node *n) {
     n->power = power_free(n->power);
     node_clock_close(n);
     node_disk_free(n);
-    texts_fini(&n->far_rules);
+    far_rules_fini(n->far_rules);
+    free(n->far_rules);
     for (int i = 0; i < NODE_LIMITS_N; i++)
         free(n->counted[i]);
     free(n->disk);
@@ -221,19 +223,22 @@ static struct json_writer begin_fault(struct buf *text, struct node *n, const st
 static void note_rule(struct node *n, const struct fault *f, const struct target *t,
                       const struct fault_args *a, bool recover) {
     BUF_FINI struct buf order = {0};
-    struct json_writer w = begin_fault(&order, n, f, t, a, 0, false);
-    json_end_object(&w);
+    struct disk_rule rule;
+    enum node_place place;
+    if (f->rule(a, &rule, &place, NULL) != 0 || node_disk_place(n, place, &rule, NULL) != 0)
+        return; /* the helper will say so */
+    begin_fault(&order, n, f, t, a, 0, false);
     if (recover)
-        far_rules_drop(n, &order);
+        far_rules_drop(n->far_rules, &rule);
     else
-        far_rules_add(n, &order);
+        far_rules_add(n->far_rules, &order, &rule);
 }
 
 static int say_fault(struct node *n, const struct fault *f, const struct target *t,
                      const struct fault_args *a, uint64_t token, bool recover, struct err *err) {
     struct buf text = {0};
     struct json_writer w = begin_fault(&text, n, f, t, a, token, recover);
-    if (n->link && f->watches)
+    if (n->link && f->rule)
         note_rule(n, f, t, a, recover);
     int r = put_kept(n, t, &w, err);
     if (r) {
@@ -412,6 +417,7 @@ static void on_hello(struct node *n, struct message *m) {
 /* What it still had to undo when it was told to end, and what it could not take along. */
 static void on_bye(struct node *n, struct message *m) {
     n->bade = json_get_i64(m->json, "signal", 0) == 0;
+    far_rules_bye(n->far_rules, m->json);
     cluster_left(n->cluster, n->plan->name, json_get(m->json, "left"));
 }
 

@@ -139,6 +139,7 @@ static void on_struck(void *arg, const struct disk_rule_state *rule, enum disk_v
     if (c->before)
         c->before(c->arg);
     struct json_writer w = sighting_say(&now, &text, "struck");
+    held_rules_put(rule, &w, "rule");
     json_put_string(&w, "verdict", s->verdict);
     json_put_string(&w, "does", s->does);
     json_put_string(&w, "path", s->path);

@@ -12,24 +12,44 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct node_disk {
-    struct node *node;
-    struct held_rules *rules;
+/* What a rule has done, each time that it was in force. */
+struct done_by {
+    struct disk_rule rule;
     struct disk_done done[DISK_VERDICTS_N];
 };
 
-static void note(struct node_disk *d, enum disk_verdict v, bool told, const struct disk_strike *s) {
+struct node_disk {
+    struct node *node;
+    struct held_rules *rules;
+    struct done_by *done;
+    size_t done_n;
+};
+
+static struct done_by *done_by(const struct node_disk *d, const struct disk_rule *rule) {
+    for (size_t i = 0; i < d->done_n; i++)
+        if (disk_rule_same(&d->done[i].rule, rule))
+            return &d->done[i];
+    return NULL;
+}
+
+static void note(struct node_disk *d, const struct disk_rule *rule, enum disk_verdict v, bool told,
+                 const struct disk_strike *s) {
     struct cluster *cluster = d->node->cluster;
-    d->done[v].count++;
-    d->done[v].by_disk = s->by_disk;
-    str_copy(d->done[v].path, sizeof(d->done[v].path), s->path);
+    struct done_by *by = done_by(d, rule);
+    if (!by) {
+        by = &mem_push(d->done, d->done_n);
+        *by = (struct done_by){.rule = *rule};
+    }
+    by->done[v].count++;
+    by->done[v].by_disk = s->by_disk;
+    str_copy(by->done[v].path, sizeof(by->done[v].path), s->path);
     if (told && cluster->cb.struck)
         cluster->cb.struck(cluster->arg, d->node, s);
 }
 
 static void on_struck(void *arg, const struct disk_rule_state *rule, enum disk_verdict v,
                       const struct disk_strike *s) {
-    note(arg, v, rule->done <= HELD_TOLD_MAX, s);
+    note(arg, &rule->rule, v, rule->done <= HELD_TOLD_MAX, s);
 }
 
 static struct node_disk *disk_of(struct node *n) {
@@ -60,7 +80,9 @@ static bool verdict_of(const char *name, enum disk_verdict *ret) {
 }
 
 void node_disk_struck_there(struct node *n, const struct json *m) {
+    struct disk_rule_state rule;
     enum disk_verdict v;
+    held_rules_take(json_get(m, "rule"), &rule);
     if (!verdict_of(json_get_string(m, "verdict", ""), &v))
         return;
     const struct disk_strike s = {
@@ -70,7 +92,7 @@ void node_disk_struck_there(struct node *n, const struct json *m) {
         .pid = host_process_number(n->port, json_get_i64(m, "pid", 0)),
         .error = (int)json_get_i64(m, "errno", 0),
     };
-    note(disk_of(n), v, true, &s);
+    note(disk_of(n), &rule.rule, v, true, &s);
 }
 
 /* ---- by the disk ---- */
@@ -90,7 +112,8 @@ void node_disk_struck(struct cluster *c, const struct json *m) {
                                   .pid = (int)json_get_i64(m, "pid", 0),
                                   .error = (int)json_get_i64(m, "errno", 0)};
     rule->done++;
-    note(n->faulty, v == DISK_CUTS && rule->rule.room >= 0 ? DISK_FAILS : (enum disk_verdict)v,
+    note(n->faulty, &rule->rule,
+         v == DISK_CUTS && rule->rule.room >= 0 ? DISK_FAILS : (enum disk_verdict)v,
          rule->done <= HELD_TOLD_MAX, &s);
 }
 
@@ -118,16 +141,28 @@ static int tell_disk(struct node *n, const struct disk_rule *rule, bool on, stru
 
 /* ---- all ---- */
 
-struct disk_done node_disk_done(const struct node *n, enum disk_verdict v) {
-    return n->faulty ? n->faulty->done[v] : (struct disk_done){0};
+int node_disk_place(const struct node *n, enum node_place place, struct disk_rule *rule,
+                    struct err *err) {
+    if (str_copy(rule->root, sizeof(rule->root), place == NODE_DISK ? n->disk : n->cluster->shared))
+        return 0;
+    return err_say(err, -ENAMETOOLONG, "%s: the path of its disk is too long", n->plan->name);
+}
+
+struct disk_done node_disk_done(const struct node *n, const struct disk_rule *rule,
+                                enum node_place place, enum disk_verdict v) {
+    struct disk_rule r = *rule;
+    const struct done_by *by =
+        n->faulty && node_disk_place(n, place, &r, NULL) == 0 ? done_by(n->faulty, &r) : NULL;
+    return by ? by->done[v] : (struct disk_done){0};
 }
 
 int node_disk_rule(struct node *n, const struct disk_rule *rule, enum node_place place, bool on,
                    struct err *err) {
     struct node_disk *d = disk_of(n);
     struct disk_rule r = *rule;
-    if (!str_copy(r.root, sizeof(r.root), place == NODE_DISK ? n->disk : n->cluster->shared))
-        return err_say(err, -ENAMETOOLONG, "%s: the path of its disk is too long", n->plan->name);
+    int code = node_disk_place(n, place, &r, err);
+    if (code)
+        return code;
     const struct disk_rule_state *there = held_rules_like(d->rules, &r);
     if (on && there)
         return err_say(err, -EBUSY, "%s: an earlier fault does the same to its disk",
@@ -139,7 +174,7 @@ int node_disk_rule(struct node *n, const struct disk_rule *rule, enum node_place
     if (!there)
         return 0;
     r.id = there->rule.id;
-    int code = tell_disk(n, &r, false, err);
+    code = tell_disk(n, &r, false, err);
     disk_link_hear(n->cluster); /* as long as the rule is known */
     held_rules_drop(d->rules, r.id);
     return code;
@@ -154,6 +189,7 @@ void node_disk_free(struct node *n) {
     if (!n->faulty)
         return;
     held_rules_free(n->faulty->rules);
+    free(n->faulty->done);
     free(n->faulty);
     n->faulty = NULL;
 }

@@ -58,7 +58,7 @@ static bool is_about_the_same(const struct fault *fault, const struct message *a
     return str_eq(json_get_string(a->json, "fault", ""), fault->name) &&
            str_eq(json_get_string(b->json, "fault", ""), fault->name) &&
            str_eq(json_get_string(a->json, "name", ""), json_get_string(b->json, "name", "")) &&
-           (!fault->watches || has_the_same_arguments(a, b));
+           (!fault->rule || has_the_same_arguments(a, b));
 }
 
 /* ---- what is in force ---- */

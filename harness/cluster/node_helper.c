@@ -654,7 +654,9 @@ static void on_fault(struct helper *h, struct message *m) {
         put_counted(h, &counted);
     host_record_note(&h->record, undoes ? "undo" : "fault", json_get_string(m->json, "fault", ""),
                      NULL);
+    h->held.had = json_get(m->json, "had");
     r = r ? r : node_faults_do(&h->faults, m, h->program.pidfd, &err);
+    h->held.had = NULL;
     answer(h, "injected");
     json_put_i64(&h->w, "token", token);
     json_put_string(&h->w, "error", r ? err.msg : NULL);
@@ -956,6 +958,7 @@ static void say_bye(struct helper *h) {
     if (h->signo)
         json_put_i64(&h->w, "signal", h->signo);
     json_put_strings(&h->w, "left", texts_list(&left));
+    held_node_put_rules(&h->held, &h->w);
     json_array(&h->w, "healed");
     if (!carrier_has_lane(h->carrier)) /* here the harness undoes what lasts, or its death does */
         node_faults_undo(&h->faults, -1, &h->w);

@@ -71,8 +71,10 @@
  *            waits; above: its parents. from, to: its files (call_file.h), of so many bytes, -1: unknown
  *   harness  pass {call}              it may go on
  *   setup    {shared, disk}: where what the job calls so lies on this host, for faults on disks
- *   helper   struck {verdict, does, path, errno, pid, start, above}: such a fault has met an operation of the
- *            program's, one of its first: failed, slowed or stuck (disk_verdict_names)
+ *   helper   struck {rule, verdict, does, path, errno, pid, start, above}: such a fault has met an operation of
+ *            the program's, one of its first: failed, slowed or stuck (disk_verdict_names)
+ *   bye      {rules:[{.., matched, done, used}..]}: the rules on disks in force at last, and how far each had come
+ *   fault    {had}: one of these, as the helper of the node's last life has said it: from there it goes on
  *   setup    {given}: a key (given_key_put), if it wants to know what processes are given
  *   helper   given {given}            before `started`: what the program will be
  *   harness  dump {budget}            helper  dumped {pid, name, bytes} of each process of the node, then

@@ -23,6 +23,7 @@ struct host_link; /* a node's way to its host: host_link.h */
 struct power;     /* of a node's host: power.h */
 struct cut;       /* of nodes that are processes: cut.c */
 struct far_cut;   /* of nodes on other hosts: far_cut.h */
+struct far_rules; /* of the disks of one: far_rules.h */
 
 /* How nodes are made and kept apart: one const struct each, in namespaces.c and processes.c. What
  * may be NULL has nothing to do there. */
@@ -97,10 +98,10 @@ struct node {
         [NODE_LIMITS_N]; /* on another host: what its kernel said last of the newest such; NULL */
     int watch;           /* of the calls of its program that wait for us; -1: none */
     struct loop_source *on_watch;
-    struct host_link *link;   /* NULL: the node is on this host */
-    struct power *power;      /* NULL: nobody ever took its host's */
-    struct node_disk *faulty; /* node_disk.c: what faults do to its disks; NULL: none ever did */
-    struct texts far_rules;   /* far_rules.h: those in force, where its helper does it */
+    struct host_link *link;      /* NULL: the node is on this host */
+    struct power *power;         /* NULL: nobody ever took its host's */
+    struct node_disk *faulty;    /* node_disk.c: what faults do to its disks; NULL: none ever did */
+    struct far_rules *far_rules; /* far_rules.h: those in force, where its helper does it */
 };
 
 /* The wire as the harness sees it: its process and its socket. */
@@ -212,7 +213,10 @@ void calls_put(const struct node *n, struct json_writer *w);
 /* Takes the descriptor of a call_watch, in place of the one before; -1: none any more. */
 void calls_watch(struct node *n, int fd);
 
-/* node_disk.c. As struct node_ops has it. */
+/* node_disk.c. The rule as it is in force: with its root, where the place lies. 0, or -ENAMETOOLONG. */
+int node_disk_place(const struct node *n, enum node_place place, struct disk_rule *rule,
+                    struct err *err);
+/* As struct node_ops has it. */
 int node_disk_rule(struct node *n, const struct disk_rule *rule, enum node_place place, bool on,
                    struct err *err);
 /* True: a fault decides about this call, and it has been dealt with. */

@@ -74,7 +74,7 @@ unsigned plan_entry_needs(const struct plan *p, const struct planned_entry *a) {
     unsigned needs = plan_entry_course(p, a).needs;
     if (p->scenario->cluster.scheduler)
         needs &= ~(unsigned)FAULT_NEEDS_SCHEDULER;
-    bool moves = a->fault->watches && needs & FAULT_NEEDS_CALLS && plan_has_disks(p);
+    bool moves = a->fault->rule && needs & FAULT_NEEDS_CALLS && plan_has_disks(p);
     return moves ? (needs & ~(unsigned)FAULT_NEEDS_CALLS) | FAULT_NEEDS_DISK : needs;
 }
 

@@ -1,7 +1,7 @@
 """The other end of a node helper, for carrier.sh: says what a harness would, and what none would, to the helper that a
 command reaches, and tells what is wrong with its answers. Usage: carrier.py RUN LIBRARY COMMAND...,
 where LIBRARY is a folder of the helper's host with rankprobe, rankquake_clock.so and rankquake.py."""
-import base64, json, os, signal, subprocess, sys, time
+import base64, json, os, shutil, signal, subprocess, sys, time
 
 import other_end
 from other_end import DEADLINE_S, check, wrong
@@ -193,6 +193,52 @@ def calls():
     h.wait("called")
     h.wait("healed")
     h.wait("bye")
+
+
+SYNCS = "mkdir -p /tmp/{0}; cd /tmp/{0}; echo >a; for i in 1 2 3; do sync a 2>/dev/null && echo $i; done; rm a; cd /; rmdir /tmp/{0}"
+
+
+def disks():
+    """What the program does to a disk fails from the n-th time on, hangs, and goes on when that is undone, or the harness is silent."""
+    fsync = 74 if os.uname().machine == "x86_64" else 82
+    name = f"carrier-disk-{os.getpid()}-{os.urandom(4).hex()}"
+    args = {"op": "fsync", "path": "{shared}/" + name + "/*"}
+
+    def order(h, fault, recover=False, **more):
+        h.say(op="fault", token=5, fault=fault, kind=1, name="n0", recover=recover, args={**args, **more})
+        check(h.wait("injected").get("error") is None, f"{fault}: {h.heard[-1]}")
+
+    def synced(h):
+        started = h.start("sh", "-c", SYNCS.format(name))
+        h.wait("exited")
+        return b"".join(base64.b64decode(m["bytes"]) for m in h.heard[h.heard.index(started):] if m["op"] == "output").split()
+
+    h = Helper()
+    h.setup(calls=[fsync], shared="/tmp", disk="/nowhere")
+    h.wait("ready")
+    order(h, "disk-error", nth="2", times="1")
+    order(h, "disk-error", path="{disk}/*")
+    check(synced(h) == [b"1", b"3"], f"{h.heard}")
+    struck = [m for m in h.heard if m["op"] == "struck"]
+    check([(m["verdict"], m["does"], m["path"], m["errno"]) for m in struck] == [("failed", "fsync", f"/tmp/{name}/a", 5)], f"{struck}")
+    check(struck and struck[0]["pid"] > 1 and struck[0]["t"] > 0, f"{struck}")
+    order(h, "disk-error", recover=True, nth="2", times="1")
+    check(synced(h) == [b"1", b"2", b"3"], f"{h.heard}")
+    check([m["op"] for m in h.heard].count("struck") == 1, "what was undone strikes")
+    left = h.end().get("rules", [])
+    check([r.get("root") for r in left] == ["/nowhere"], f"{left}")
+
+    h = Helper(["--dead-man", "1s"])
+    h.setup(calls=[fsync], shared="/tmp", disk="/nowhere")
+    h.wait("ready")
+    order(h, "disk-stuck")
+    h.start("sh", "-c", SYNCS.format(name))
+    check(h.wait("struck").get("verdict") == "stuck", f"{h.heard[-1]}")
+    undone = h.wait("healed").get("undone", [])
+    check({"fault": "disk-stuck", "name": "n0", "error": None} in undone, f"{undone}")
+    check(h.wait("bye").get("rules") == [], f"{h.heard[-1]}")
+    h.process.wait(DEADLINE_S)
+    shutil.rmtree(f"/tmp/{name}", ignore_errors=True)
 
 
 def given_and_dumps():
@@ -419,7 +465,7 @@ def one_run_a_host():
     other.end()
 
 
-parts = (refusals, a_program, files, events, calls, given_and_dumps, clocks, ends, both_killed, one_run_a_host)
+parts = (refusals, a_program, files, events, calls, disks, given_and_dumps, clocks, ends, both_killed, one_run_a_host)
 if "ENDS" in os.environ:  # tests/soak/carrier_ends.sh
     parts = (ends,) * int(os.environ["ENDS"])
 for part in parts:

@@ -91,17 +91,21 @@ END
 done
 # A host is one run's at a time: that of this script has a place of its own for its lock.
 own_lock=(unshare -m --propagation private sh -c 'mkdir -pm 700 $0 && mount -t tmpfs -o mode=700 tmpfs $0 && exec "$@"' /var/tmp/rankquake-0)
+helper=$(realpath "$BIN/rankquake-node")
+there() { # there WHAT CODE FILE: as runs, on a host that $helper reaches
+    local as=("${own_lock[@]}") on_hosts=1
+    runs "$@" --provider exec --hosts "$helper"
+}
 for run in 'kept namespaces' 'kept processes' 'kept hosts' 'served namespaces'; do
     read -r disk isolation <<<"$run"
-    by=calls from=kernel at='[^"]*/shared/' where=(--isolation "$isolation")
+    by=calls from=kernel at='[^"]*/shared/'
     [ $disk = kept ] || by=disk from=disk at=
-    as=() on_hosts=
     if [ $isolation = hosts ]; then
         [ "$(id -u)" = 0 ] || continue
-        as=("${own_lock[@]}") on_hosts=1 where=(--provider exec --hosts "$(realpath "$BIN/rankquake-node")")
+        there "a disk, $run" 0 "$dir/$disk.yaml"
+    else
+        runs "a disk, $run" 0 "$dir/$disk.yaml" --isolation $isolation
     fi
-    runs "a disk, $run" 0 "$dir/$disk.yaml" "${where[@]}"
-    as=() on_hosts=
     for id in error readonly full slow stuck; do
         recorded "a disk, $run" '"source":"kernel","kind":"fault-evidence","id":"'$id'".*"count":[0-9]+,"path":"'"$at"'[^"]*","by":"'$by'"'
         recorded "a disk, $run" '"kind":"fault-recovered","id":"'$id'","n":1}'
@@ -228,6 +232,48 @@ limits: {total: 240s}
 END
 runs 'ranks that each look for the newest' 1 "$dir/pointer.yaml"
 said 'ranks that each look for the newest' 'rank 1 on n. of round 2 resumed from step 10, and others from another'
+
+# A disk stays as it is while its node is off, and what it has done by then counts. A helper that claims to fail a disk is not believed.
+cat >"$dir/reboot.sh" <<'END'
+case $1 in */control) exit 0 ;; esac
+if ! grep -q '"kind":"fault-fired","id":"again"' $1/history.jsonl; then
+    echo begun
+    grep -qm 1 '"kind":"fault-in-force","id":"kept"' < <(tail -n +1 -f $1/history.jsonl)
+    echo x >$2/first || echo refused-first
+    echo struck
+    exec tail -f /dev/null
+fi
+echo x >$2/second || echo refused-second
+echo x >$2/third && echo third-is-made
+END
+cat >"$dir/reboot.yaml" <<END
+cluster: {nodes: 1}
+job:
+  rdzv_conf: $patient_map
+  run: [bash, $dir/reboot.sh, "{out}", "{disk}"]
+timeline:
+  - {id: kept, when: {log: /^begun$/}, fault: disk-error, with: {op: open, path: "{disk}/*", error: ESTALE, times: 2}, on: n0}
+  - {id: other, when: {log: /^begun$/}, fault: disk-error, with: {op: open, path: "{shared}/*", error: ESTALE}, on: n0}
+  - {id: again, when: {log: /^struck$/}, fault: node-reboot, with: {down: 100ms}, on: n0}
+limits: {total: 240s}
+END
+reboots() { # reboots WHAT: only what was struck was felt
+    recorded "$1" '"kind":"fault-evidence","id":"kept".*"count":1,"path":"[^"]*/first","by":"calls"'
+    recorded "$1" '"kind":"fault-unfelt","id":"other".*no program of the node has done'
+    cat "$dir"/out/*/logs/n0/*/* "$dir"/out/*/logs/n0/* 2>/dev/null >"$dir/said"
+    for line in refused-first refused-second third-is-made; do said "$1" $line; done
+}
+runs 'a reboot with a bad disk' 2 "$dir/reboot.yaml" --isolation processes
+reboots 'a reboot with a bad disk'
+if [ "$(id -u)" = 0 ] && command -v python3 >/dev/null; then
+    there 'a reboot of a host' 2 "$dir/reboot.yaml"
+    reboots 'a reboot of a host'
+    helper="python3 $PWD/tests/live/idle_helper.py $helper"
+    there 'a helper that does nothing' 2 "$dir/reboot.yaml"
+    helper=${helper##* }
+    recorded 'a helper that does nothing' '"kind":"fault-in-force","id":"kept"'
+    recorded 'a helper that does nothing' '"kind":"fault-unfelt","id":"kept".*no program of the node has done'
+fi
 
 # Nobody does to the disk what they are about.
 cat >"$dir/idle.sh" <<'END'

@@ -5,7 +5,9 @@
 #include "harness/run/evidence/evidence.h"
 
 struct disk_seen {
-    int64_t before;
+    struct disk_rule rule; /* that the fault brings in force */
+    enum node_place place;
+    int64_t before; /* it has struck so often */
 };
 
 void *disk_seen_begin(struct run_entry *a, struct bound *b, enum disk_verdict v);

@@ -175,7 +175,8 @@ const char *node_disk_dir(const struct node *n) {
     return NULL;
 }
 
-struct disk_done node_disk_done(const struct node *n, enum disk_verdict v) {
+struct disk_done node_disk_done(const struct node *n, const struct disk_rule *rule,
+                                enum node_place place, enum disk_verdict v) {
     return (struct disk_done){0};
 }
 
