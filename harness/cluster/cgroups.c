@@ -158,6 +158,31 @@ static void walk(struct texts *c, const char *dir, int depth) {
     }
 }
 
+static void walk_nodes(struct texts *c, const char *dir, int depth) {
+    struct stat st;
+    FILE_CLOSE_DIR DIR *d = depth < DEPTH_MAX ? opendir(dir) : NULL;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (*e->d_name == '.' || e->d_type != DT_DIR)
+            continue;
+        char *path = mem_printf("%s/%s", dir, e->d_name);
+        if (!str_starts(e->d_name, CGROUPS_OF_NODES))
+            walk_nodes(c, path, depth + 1);
+        else if (lstat(path, &st) == 0 && st.st_uid == geteuid())
+            texts_add(c, "%s", path);
+        free(path);
+    }
+}
+
+static void walk_hierarchy(void *arg, const struct hierarchy *h) {
+    walk_nodes(arg, h->at, 0);
+}
+
+struct texts cgroups_of_nodes(void) {
+    struct texts c = {0};
+    each_hierarchy(walk_hierarchy, &c);
+    return c;
+}
+
 static void walk_own(struct texts *c, const char *line) {
     struct cgroups_place p;
     if (place_of(line, &p))

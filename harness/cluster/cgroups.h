@@ -18,6 +18,10 @@ struct texts cgroups_look(void);
  * that has appeared too. */
 struct texts cgroups_new(const struct texts *before);
 
+/* Of the caller's user, those in which nodes are held to limits, wherever they are in the hierarchies that are
+ * mounted: who looks may be in another place than who has made them. */
+struct texts cgroups_of_nodes(void);
+
 /* Takes it away with all below it, as far as they hold no process. Returns 0 or a -errno. */
 int cgroups_remove(const char *path);
 

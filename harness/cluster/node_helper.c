@@ -24,6 +24,7 @@
 #include "harness/cluster/dead_man.h"
 #include "harness/cluster/held_node.h"
 #include "harness/cluster/kept_file.h"
+#include "harness/cluster/left_groups.h"
 #include "harness/cluster/metadata.h"
 #include "harness/cluster/node_calls.h"
 #include "harness/cluster/node_clients.h"
@@ -827,6 +828,7 @@ static void on_preload(struct helper *h, struct message *m) {
 
 static void on_left(struct helper *h, struct message *m) {
     host_left_answer(m->json, answer(h, "left"));
+    left_groups_put(str_eq(json_get_string(m->json, "do", ""), "clean"), &h->w);
     answer_send(h, NULL, 0);
 }
 

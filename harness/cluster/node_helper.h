@@ -10,7 +10,7 @@
  *   both     hello {version, ..}: hello.h; a helper elsewhere says `cannot` too, {word: why}. Another version is refused before anything is done
  *   harness  file {token, do, path, at, max}    helper  file {token, ..}: file_answer.h
  *   harness  inventory {}             helper  inventory {..}: host_facts.h
- *   harness  left {do, run}           helper  left {at_work, left}: host_left.h
+ *   harness  left {do, run}           helper  left {at_work, left, pages}: host_left.h, {groups}: left_groups.h
  *   harness  preload {programs}       helper  preload {error|null}: whether programs of its host take along our
  *            object for clocks, which lies in that folder: host_clock.h; before setup
  *   harness  clock {t1}               helper  clock {t1, t2, t3}: heard and answered; clock_bound.h

@@ -123,8 +123,7 @@ static void put_left(bool clean, struct json_writer *w) {
     free(pids);
 }
 
-/* Of a namespace of processes that is not ours nobody here can tell who lives. */
-static bool has_gone(const char *owner, int *ret_pid) {
+bool host_left_has_gone(const char *owner, int *ret_pid) {
     struct stat ours;
     unsigned long long space;
     struct helper_name h;
@@ -141,7 +140,7 @@ static void put_pages(bool clean, struct json_writer *w) {
     json_array(w, "pages");
     for (size_t i = 0; i < owners.n; i++) {
         int pid;
-        if (!has_gone(owners.v[i], &pid))
+        if (!host_left_has_gone(owners.v[i], &pid))
             continue;
         bool stays = clean && host_clock_clear(owners.v[i]) != 0;
         json_object(w, NULL);

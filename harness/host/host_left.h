@@ -11,6 +11,10 @@
 void host_left_mark(const char *run);
 const char *host_left_name(void); /* as it is in the log */
 
+/* A helper by the name that what it makes on a host begins with, SPACE.PID.START: its namespace of processes, its number
+ * there, and when it was started. False also where that namespace is not ours: nobody here can tell who lives there. */
+bool host_left_has_gone(const char *owner, int *ret_pid);
+
 /* Answers {do: "look" | "clean" | "halt", run}: adds {at_work: [{run, pid, error}], left: [{run, pid, name,
  * error}], pages: [{pid, error}]} to w, pages being those of clocks (host_clock.h), by the helper that has gone.
  * clean: what was left is mended and ended, and pages are removed. halt: helpers at work, of the run that is

@@ -48,14 +48,14 @@ static void say_process(struct looking *l, const char *host, const struct json *
     l->done++;
 }
 
-static void say_page(struct looking *l, const char *host, const struct json *m) {
+static void say_thing(struct looking *l, const char *host, const struct json *m, const char *what) {
     const char *error = json_get_string(m, "error", NULL);
     if (error) {
         failed(l, host, error);
         return;
     }
-    printing_line(stdout, "%s: %s the page of a clock, left by helper %lld", host,
-                  str_eq(l->what, "clean") ? "removed" : "would remove",
+    printing_line(stdout, "%s: %s %s, left by helper %lld", host,
+                  str_eq(l->what, "clean") ? "removed" : "would remove", what,
                   (long long)json_get_i64(m, "pid", 0));
     l->done++;
 }
@@ -73,7 +73,9 @@ static void say_host(struct looking *l, const struct examined_host *h) {
     if (str_eq(l->what, "halt"))
         return;
     json_each(it, json_get(m, "left")) say_process(l, h->name, it);
-    json_each(it, json_get(m, "pages")) say_page(l, h->name, it);
+    json_each(it, json_get(m, "pages")) say_thing(l, h->name, it, "the page of a clock");
+    json_each(it, json_get(m, "groups"))
+        say_thing(l, h->name, it, json_get_string(it, "path", "a control group"));
 }
 
 static int ask(struct looking *l, struct wanted_hosts *w, const char *run) {

@@ -418,6 +418,10 @@ def both_killed():
     h.start("sh", "-c", ESCAPES)
     while len(below(witness)) < 4:
         h.say(op="beat")
+    limited = "cpu-limits" in h.hello["can"]
+    if limited:
+        h.say(op="fault", token=5, fault="node-cpu", kind=1, name="n0", args={"percent": "90"})
+        check(h.wait("injected").get("error") is None, f"{h.heard[-1]}")
     pid = h.hello["pid"]
     keeper = parent_of(pid, witness)
     for whom, signo in ((pid, signal.SIGSTOP), (keeper, signal.SIGKILL), (pid, signal.SIGKILL)):
@@ -426,16 +430,20 @@ def both_killed():
     h.process.kill()
     h.process.wait(DEADLINE_S)
 
-    def left(do):
+    def left(do, what="pages"):
         witness.say(op="left", do=do)
-        return [p for p in witness.wait("left").get("pages", []) if p["pid"] == pid]
+        return [p for p in witness.wait("left").get(what, []) if p["pid"] == pid]
 
     until = time.monotonic() + DEADLINE_S  # who is killed may take a while
     while not left("look") and time.monotonic() < until:
         pass
     check(len(pages(witness, h)) == 1 and len(below(witness)) == 4, f"who looks changes: {pages(witness, h)}, {below(witness)}")
+    groups = left("look", "groups")
+    check(len(groups) == limited and all("/rankquake-node-" in g["path"] for g in groups), f"{groups}")
     found = left("clean")
     check(found == [{"pid": pid, "error": None}], f"{found}")
+    check([m for m in witness.heard if m["op"] == "left"][-1].get("groups") == groups, "a control group is not removed")
+    check(left("look", "groups") == [], "a control group stays")
     check(not pages(witness, h) and not below(witness), f"{pages(witness, h)}, {below(witness)}")
     witness.end()
 
