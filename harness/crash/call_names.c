@@ -174,7 +174,7 @@ static int64_t rename_file(const struct call_scene *s, int from_dir, uint64_t fr
         call_scene_tell(s, (struct disk_operation){.deed = DISK_UNLINK,
                                                    .file = call_scene_number(s, &a.st),
                                                    .path = a.path});
-    if (flags & RENAME_EXCHANGE || S_ISDIR(a.st.st_mode))
+    if (flags & RENAME_EXCHANGE || (S_ISDIR(a.st.st_mode) && first != second))
         call_scene_moved(s);
     return 0;
 }
@@ -262,8 +262,6 @@ static int64_t unlink_file(const struct call_scene *s, int dir, uint64_t at, boo
     call_place_look(&p);
     if (unlinkat(p.parent, p.name, directory ? AT_REMOVEDIR : 0) != 0)
         return -errno;
-    if (directory)
-        call_scene_moved(s);
     call_scene_tell(s, (struct disk_operation){.deed = directory ? DISK_RMDIR : DISK_UNLINK,
                                                .file = call_scene_number(s, &p.st),
                                                .path = p.path});
@@ -289,12 +287,14 @@ static int64_t make_dir(const struct call_scene *s, int dir, uint64_t at, uint64
         return CALL_GOES_ON;
     if (mkdirat(p.parent, p.name, masked(s, mode)) != 0)
         return -errno;
-    if (look(&p, &st))
-        call_scene_tell(s, (struct disk_operation){.deed = DISK_MKDIR,
-                                                   .directory = true,
-                                                   .file = call_scene_new_number(s, &st),
-                                                   .path = p.path,
-                                                   .mode = st.st_mode & 07777});
+    if (!look(&p, &st))
+        return 0;
+    call_scene_made(s, &st);
+    call_scene_tell(s, (struct disk_operation){.deed = DISK_MKDIR,
+                                               .directory = true,
+                                               .file = call_scene_new_number(s, &st),
+                                               .path = p.path,
+                                               .mode = st.st_mode & 07777});
     return 0;
 }
 

@@ -183,13 +183,57 @@ int call_record_serve(struct call_record *r, short revents) {
     return 1;
 }
 
-/* What may take a file's name from it, or give its inode to another. */
-static bool takes_names(enum disk_deed d) {
-    return d == DISK_CREATE || d == DISK_RENAME || d == DISK_EXCHANGE || d == DISK_UNLINK;
+/* ---- paths that are known ---- */
+
+/* Of what had that name nothing is known. */
+static void forget(struct call_record *r, const char *path) {
+    for (size_t i = 0; i < CALL_SERVED; i++)
+        r->served[i].known = r->served[i].known && !str_eq(r->served[i].path, path);
+    for (size_t i = 0; i < CALL_FOLDERS; i++)
+        if (r->folders[i].fd >= 0 && str_eq(r->folders[i].path, path))
+            file_close(&r->folders[i].fd);
+}
+
+/* False: there is no room for its new path. */
+static bool follow(char path[PATH_MAX], const char *from, const char *to) {
+    size_t n = strlen(from), m = strlen(to);
+    if (strncmp(path, from, n) != 0 || (path[n] && path[n] != '/'))
+        return true;
+    size_t rest = strlen(path + n) + 1;
+    if (m + rest > PATH_MAX)
+        return false;
+    memmove(path + m, path + n, rest);
+    memcpy(path, to, m);
+    return true;
+}
+
+/* With all that lies below it. */
+static void renamed(struct call_record *r, const char *from, const char *to) {
+    forget(r, to);
+    for (size_t i = 0; i < CALL_SERVED; i++)
+        r->served[i].known = r->served[i].known && follow(r->served[i].path, from, to);
+    for (size_t i = 0; i < CALL_FOLDERS; i++)
+        if (r->folders[i].fd >= 0 && !follow(r->folders[i].path, from, to))
+            file_close(&r->folders[i].fd);
+}
+
+static void follow_names(struct call_record *r, const struct disk_operation *o) {
+    if (o->deed == DISK_RENAME)
+        renamed(r, o->path, o->to);
+    else if (o->deed == DISK_CREATE || o->deed == DISK_MKDIR || o->deed == DISK_UNLINK ||
+             o->deed == DISK_RMDIR)
+        forget(r, o->path);
+}
+
+void call_scene_made(const struct call_scene *s, const struct stat *st) {
+    for (size_t i = 0; i < CALL_FOLDERS; i++)
+        if (s->r->outside[i].ino == st->st_ino && s->r->outside[i].dev == st->st_dev)
+            s->r->outside[i].ino = 0;
 }
 
 void call_scene_moved(const struct call_scene *s) {
-    s->r->last_dir.known = s->r->last_file.known = false;
+    for (size_t i = 0; i < CALL_SERVED; i++)
+        s->r->served[i].known = false;
     for (size_t i = 0; i < CALL_FOLDERS; i++)
         file_close(&s->r->folders[i].fd);
     memset(s->r->outside, 0, sizeof(s->r->outside));
@@ -197,7 +241,7 @@ void call_scene_moved(const struct call_scene *s) {
 
 void call_scene_tell(const struct call_scene *s, struct disk_operation o) {
     struct call_record *r = s->r;
-    r->last_file.known = r->last_file.known && !takes_names(o.deed); /* its path may be another */
+    follow_names(r, &o);
     r->served_ns = o.t_ns = clock_monotonic_ns();
     o.pid = s->c->pid;
     o.rank = r->who.rank;
@@ -209,8 +253,21 @@ void call_scene_tell(const struct call_scene *s, struct disk_operation o) {
         idle_at(r, o.t_ns + idle_ns);
 }
 
+struct call_served *call_scene_find_served(const struct call_scene *s, const struct stat *st) {
+    for (size_t i = 0; i < CALL_SERVED; i++) {
+        struct call_served *l = &s->r->served[i];
+        if (l->known && l->ino == st->st_ino && l->dev == st->st_dev)
+            return l;
+    }
+    return NULL;
+}
+
 void call_scene_served(const struct call_scene *s, const struct stat *st, const char *path) {
-    struct call_served *l = S_ISDIR(st->st_mode) ? &s->r->last_dir : &s->r->last_file;
+    struct call_served *l = call_scene_find_served(s, st);
+    if (!l) {
+        l = &s->r->served[s->r->served_next];
+        s->r->served_next = (s->r->served_next + 1) % CALL_SERVED;
+    }
     l->known = st->st_nlink > 0 && str_copy(l->path, PATH_MAX, path);
     l->dev = st->st_dev;
     l->ino = st->st_ino;

@@ -78,11 +78,10 @@ static int copy_fd(const struct call_scene *s, int fd) {
 static int find_file(const struct call_scene *s, int own, int fd, char path[PATH_MAX],
                      struct stat *ret) {
     char whole[PATH_MAX];
-    struct call_record *r = s->r;
     if (own < 0 || fstat(own, ret) != 0)
         return file_close(&own), -1;
-    const struct call_served *l = S_ISDIR(ret->st_mode) ? &r->last_dir : &r->last_file;
-    if (l->known && l->ino == ret->st_ino && l->dev == ret->st_dev)
+    const struct call_served *l = call_scene_find_served(s, ret);
+    if (l)
         return str_copy(path, PATH_MAX, l->path), own;
     if (!(S_ISREG(ret->st_mode) || S_ISDIR(ret->st_mode)) || !path_of_fd(s, fd, whole) ||
         !is_below(s, whole, path))
@@ -122,12 +121,20 @@ bool call_place_look(struct call_place *p) {
 
 enum folder_lies { UNKNOWN, INSIDE, OUTSIDE };
 
+/* Of what the caller has open a copy is quicker to be had than the way to it. */
+static bool look_at_folder(const struct call_scene *s, int dir, const char *way, struct stat *ret) {
+    if (dir == AT_FDCWD)
+        return stat(way, ret) == 0;
+    FILE_CLOSE int own = copy_fd(s, dir);
+    return own >= 0 && fstat(own, ret) == 0;
+}
+
 /* The directory is asked for by the caller's own way to it, links and all; only if it is one that is kept
  * open need nothing else be asked. */
-static enum folder_lies find_folder(const struct call_scene *s, const char *way,
+static enum folder_lies find_folder(const struct call_scene *s, int dir, const char *way,
                                     struct call_place *ret) {
     struct stat st;
-    if (stat(way, &st) != 0)
+    if (!look_at_folder(s, *ret->folder ? AT_FDCWD : dir, way, &st))
         return UNKNOWN;
     for (size_t i = 0; i < CALL_FOLDERS; i++) {
         const struct call_folder *f = &s->r->folders[i];
@@ -267,7 +274,7 @@ static bool find_text(const struct call_scene *s, int dir, const char *text, boo
     bool plain = split(text, ret);
     ret->seen_from = plain ? dir : NOWHERE;
     if (plain && way_to_folder(s, dir, ret->folder, way)) {
-        enum folder_lies lies = find_folder(s, way, ret);
+        enum folder_lies lies = find_folder(s, dir, way, ret);
         if (lies == OUTSIDE && !follow) {
             ret->parent = open(way, O_PATH | O_DIRECTORY | O_CLOEXEC); /* for a rename across */
             return false;

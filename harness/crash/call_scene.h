@@ -19,13 +19,14 @@ struct call_folder {
 };
 enum { CALL_FOLDERS = 4 };
 
-/* A file, or a directory, that was served last; its path holds as long as no such name has changed. */
+/* A file, or a directory, that was served of late, with its path, which follows what is renamed. */
 struct call_served {
     bool known;
     dev_t dev;
     ino_t ino;
     char path[PATH_MAX];
 };
+enum { CALL_SERVED = 8 };
 
 struct call_record {
     int watch, dir;
@@ -40,7 +41,8 @@ struct call_record {
     size_t known_n;
     struct crash_index by_inode;
     uint64_t files; /* the last number given */
-    struct call_served last_file, last_dir;
+    struct call_served served[CALL_SERVED];
+    size_t served_next; /* the oldest */
     struct call_folder folders[CALL_FOLDERS];
     size_t folders_next, folders_lent; /* the newest, and the one that a place has borrowed last */
     struct {
@@ -110,9 +112,13 @@ bool call_scene_write(const struct call_scene *s, uint64_t at, const void *data,
 uint64_t call_scene_number(const struct call_scene *s, const struct stat *st);
 /* A new one: what was known by that inode is gone. */
 uint64_t call_scene_new_number(const struct call_scene *s, const struct stat *st);
-/* Its path is known until a name changes. */
+/* What is known of it; NULL: nothing. */
+struct call_served *call_scene_find_served(const struct call_scene *s, const struct stat *st);
+/* It has this path. */
 void call_scene_served(const struct call_scene *s, const struct stat *st, const char *path);
-/* A directory has another name now, or none: no path that was known holds. */
+/* A directory is new: what had its inode before lay anywhere. */
+void call_scene_made(const struct call_scene *s, const struct stat *st);
+/* A directory has come, gone or changed its place with another: no path that was known holds. */
 void call_scene_moved(const struct call_scene *s);
 /* Fills in when and by whom, and adds it. */
 void call_scene_tell(const struct call_scene *s, struct disk_operation o);
