@@ -66,19 +66,23 @@ cat >traced.c <<'C'
 #include <unistd.h>
 void runs(void);
 void does_not(void);
-void runs(void) { kill(getpid(), SIGKILL); }
+static void same(void) { kill(getpid(), SIGKILL); }
+void runs(void) { same(); }
 void does_not(void) {}
 int main(int n, char **v) { n > 1 ? does_not() : runs(); }
 C
-cc -O2 -finstrument-functions -o traced traced.c "$root/tests/mutate/executed/executed.c" -D_GNU_SOURCE -I"$root" || fail 'executed.c is not built'
+echo 'void other(void); static void same(void) { other(); } void other(void) { same(); }' >other.c
+cc -O0 -finstrument-functions -o traced traced.c other.c "$root/tests/mutate/executed/executed.c" -D_GNU_SOURCE -I"$root" || fail 'executed.c is not built'
+# shellcheck source=/dev/null
+source "$root/tests/mutate/functions.bash"
 mkdir noted
 { MUTATE_EXECUTED=$PWD/noted ./traced; } 2>/dev/null
-offsets=$(grep -obUaP '\x01' noted/traced | cut -d : -f 1)
-start=$(nm -t d traced | sed -n 's/^0*\([0-9][0-9]*\) . __executable_start$/\1/p')
-noted=$(nm -t d --defined-only traced | while read -r address _ name; do
-    grep -qx "$((10#$address - start))" <<<"$offsets" && echo "$name"
-done | sort | tr '\n' ' ')
-[ "$noted" = 'main runs ' ] || fail "noted as run: $noted"
+functions_of traced >functions
+functions_of traced noted/traced | sort >ran
+[ "$(tr '\n' ' ' <ran)" = ':main :runs traced.c:same ' ] || fail "noted as run: $(cat ran)"
+names ran src/traced.c same && names ran src/traced.c runs || fail 'what ran is not found by its file'
+names ran src/other.c same && fail 'a function of another file is taken for one that ran'
+names functions src/other.c same && names functions src/traced.c does_not || fail 'a function that did not run is not known'
 
 # A program is linked anew with one other object, and is the intact one again afterwards; other copies never see it.
 mkdir -p intact/src intact/tests intact/build/release/tests && cd intact || exit 1
