@@ -179,11 +179,15 @@ static int put_offsets(int64_t monotonic_ns, int64_t boottime_ns, struct err *er
     return 0;
 }
 
-/* The offsets are of the namespace in which children will be; it is joined once they are set. */
-int namespace_shift_uptime(int64_t monotonic_ns, int64_t boottime_ns, struct err *err) {
+int namespace_shift_uptime_below(int64_t monotonic_ns, int64_t boottime_ns, struct err *err) {
     if (unshare(CLONE_NEWTIME) != 0)
         return err_set(err, -errno, "make a time namespace (Linux 5.6, CONFIG_TIME_NS)");
-    int r = put_offsets(monotonic_ns, boottime_ns, err);
+    return put_offsets(monotonic_ns, boottime_ns, err);
+}
+
+/* The offsets are of the namespace in which children will be; it is joined once they are set. */
+int namespace_shift_uptime(int64_t monotonic_ns, int64_t boottime_ns, struct err *err) {
+    int r = namespace_shift_uptime_below(monotonic_ns, boottime_ns, err);
     if (r)
         return r;
     FILE_CLOSE int own = open("/proc/self/ns/time_for_children", O_RDONLY | O_CLOEXEC);
@@ -218,5 +222,19 @@ int namespace_check_uptime(struct err *err) {
     return err_say(err, -ENOTSUP,
                    "nodes cannot have uptimes of their own on this host: %s; it takes "
                    "CONFIG_TIME_NS, and of root CAP_SYS_TIME",
+                   why.msg);
+}
+
+static int try_uptime_below(void *arg, struct err *err) {
+    return namespace_shift_uptime_below(1000000000, 1000000000, err);
+}
+
+int namespace_check_uptime_below(struct err *err) {
+    struct err why;
+    if (namespace_try(0, try_uptime_below, NULL, &why) == 0)
+        return 0;
+    return err_say(err, -ENOTSUP,
+                   "what is started here cannot have an uptime of its own: %s; it takes root, with "
+                   "CAP_SYS_ADMIN and CAP_SYS_TIME, and CONFIG_TIME_NS",
                    why.msg);
 }

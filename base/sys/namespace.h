@@ -49,6 +49,9 @@ int namespace_shift_uptime(int64_t monotonic_ns, int64_t boottime_ns, struct err
 bool namespace_uptime_of(pid_t pid, int64_t *ret_monotonic_ns, int64_t *ret_boottime_ns);
 /* Tries it in a child. 0, or -ENOTSUP with the sentence. */
 int namespace_check_uptime(struct err *err);
+/* The same for what the caller starts from now on, as root, while its own clocks stay what they are. */
+int namespace_shift_uptime_below(int64_t monotonic_ns, int64_t boottime_ns, struct err *err);
+int namespace_check_uptime_below(struct err *err);
 
 /* The process is in the namespace of that kind ("pid", "user") that the caller is in. */
 bool namespace_is_shared(pid_t pid, const char *kind);

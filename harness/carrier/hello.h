@@ -20,6 +20,7 @@ enum { HELLO_VERSION = 2 };
     X(CPU_LIMITS, "cpu-limits")         /* processes can be held to limits by a control group */   \
     X(MEMORY_LIMITS, "memory-limits")   /* the same of what they have in memory */                 \
     X(PIDS_LIMITS, "pids-limits")       /* and of how many they are */                             \
+    X(UPTIMES, "uptimes")               /* what it starts can have another uptime than the host */ \
     X(WALL_CLOCKS, "wall-clocks") /* programs can have a wall clock of their own (LD_PRELOAD) */
 
 enum hello_ability {

@@ -235,6 +235,9 @@ const char *node_far_counts(const struct node *n, enum node_limit what);
 bool node_is_cut_by_table(const struct node *n);
 /* Under which all that runs on it is looked at, where it is on another host (host_process.h); else 0. */
 pid_t node_far_number(const struct node *n);
+/* By how much the clocks of its program are ahead of its host's, as the kernel there says; false: it is on no other
+ * host. */
+bool node_uptime_there(const struct node *n, struct node_uptime *ret);
 bool node_is_on(const struct node *n);
 pid_t node_program_pid(const struct node *n); /* 0: not running */
 bool node_is_busy(const struct node *n);      /* its program runs, or has been told to start */

@@ -184,5 +184,6 @@ const struct isolation_ops isolation_hosts = {
     .bootstrap = bootstrap,
     .silence = silence,
     .link = link_up,
+    .uptimes = true,
     .destroy_sockets = destroy_sockets,
 };

@@ -131,14 +131,22 @@ static void put_disks(const struct node *n, struct json_writer *w) {
     json_put_strings(w, "disks", paths);
 }
 
+/* So far ahead of this host's, or of its own: what follows from an uptime is the other host's to reckon. */
+static void put_uptime(const struct node *n, struct json_writer *w) {
+    bool uptime = n->plan->host && n->uptime.monotonic_ns;
+    if (uptime)
+        json_put_i64(w, "uptime", clock_monotonic_ns() + n->uptime.monotonic_ns);
+    json_put_i64(w, "monotonic", uptime ? 0 : n->uptime.monotonic_ns);
+    json_put_i64(w, "boottime", uptime ? 0 : n->uptime.boottime_ns);
+}
+
 static int say_setup(struct node *n, const int mounts[2], struct err *err) {
     struct buf text = {0};
     struct json_writer w = say(&text, "setup");
     json_put_string(&w, "name", n->plan->name);
     json_put_bool(&w, "privileged", n->cluster->plan->scenario->cluster.privileged);
     calls_put(n, &w);
-    json_put_i64(&w, "monotonic", n->uptime.monotonic_ns);
-    json_put_i64(&w, "boottime", n->uptime.boottime_ns);
+    put_uptime(n, &w);
     const struct limits *limits = &n->cluster->plan->scenario->limits;
     json_put_i64(&w, "dead_man", limits->dead_man_ns);
     json_put_i64(&w, "end", limits->dead_man_ns + limits->total_ns);
@@ -333,6 +341,8 @@ static void on_started(struct node *n, struct message *m) {
     process_close(&n->program);
     n->asked = false;
     n->program.pidfd = n->link ? host_link_started(n->link, m->json) : message_take_fd(m, 0);
+    n->uptime_there = (struct node_uptime){.monotonic_ns = json_get_i64(m->json, "monotonic", 0),
+                                           .boottime_ns = json_get_i64(m->json, "boottime", 0)};
     if (n->program.pidfd >= 0)
         n->program.pid = n->link ? host_process_number(n->port, json_get_i64(m->json, "pid", 0))
                                  : process_pid_of(n->program.pidfd);
@@ -651,6 +661,10 @@ static int op_start_at(void *node, const struct node_uptime *uptime, struct err 
     struct node *n = node;
     if (!n->cluster->isolation->uptimes)
         return err_say(err, -ENOTSUP, "nodes that are processes have the uptime of the host");
+    if (power_is_out(n))
+        return err_say(err, -ENOTSUP,
+                       "%s is without power: its host has an uptime of its own when it is back",
+                       n->plan->name);
     if (n->state != NODE_OFF || n->init.pid)
         return err_say(err, -EBUSY, "%s is on already", n->plan->name);
     n->uptime = *uptime;
@@ -796,6 +810,11 @@ bool node_is_cut_by_table(const struct node *n) {
 
 pid_t node_far_number(const struct node *n) {
     return n->link ? host_process_number(n->port, 0) : 0;
+}
+
+bool node_uptime_there(const struct node *n, struct node_uptime *ret) {
+    *ret = n->uptime_there;
+    return n->link;
 }
 
 const struct plan_node *node_plan(const struct node *n) {

@@ -5,6 +5,7 @@
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
 #include "base/sys/loop.h"
+#include "base/sys/namespace.h"
 #include "base/sys/netlink.h"
 #include "base/sys/owned_table.h"
 #include "base/sys/process.h"
@@ -528,6 +529,15 @@ static void note_run(struct helper *h, const struct json *run) {
     host_record_note(&h->record, "run", buf_str(&words), NULL);
 }
 
+/* The kernel's word, of the program itself. */
+static void put_uptime(struct json_writer *w, pid_t pid) {
+    int64_t monotonic_ns, boottime_ns;
+    if (!namespace_uptime_of(pid, &monotonic_ns, &boottime_ns))
+        return;
+    json_put_i64(w, "monotonic", monotonic_ns);
+    json_put_i64(w, "boottime", boottime_ns);
+}
+
 static void on_run(struct helper *h, struct message *m) {
     struct err err;
     if (h->program.pid) {
@@ -537,6 +547,7 @@ static void on_run(struct helper *h, struct message *m) {
         loop_timer_off(h->on_settle);
         seen_process_put_name_now(answer(h, "started"), h->program.pid);
         if (!carrier_has_lane(h->carrier)) {
+            put_uptime(&h->w, h->program.pid);
             answer_send(h, NULL, 0);
             node_calls_watch(h->calls, file_keep(&h->watched));
         } else {
@@ -778,6 +789,7 @@ static void say_hello(struct helper *h) {
         try_out(h, &hello, HELLO_CAN_CPU_LIMITS, can_limit_cpu);
         try_out(h, &hello, HELLO_CAN_MEMORY_LIMITS, can_limit_memory);
         try_out(h, &hello, HELLO_CAN_PIDS_LIMITS, can_limit_pids);
+        try_out(h, &hello, HELLO_CAN_UPTIMES, namespace_check_uptime_below);
     }
     json_end_object(&h->w);
     hello_put(&h->w, &hello);

@@ -51,9 +51,11 @@
  *            and the path of rankprobe on this host
  *            {clock}: the folder of our programs there, where the plan moves the wall clock: the helper makes the
  *            page of it, and gives it to its program
+ *            {uptime}: so long its program is to take the host for being on, in place of {monotonic, boottime}
  *   ready    the helper keeps the listener of RANKQUAKE_EVENTS: node_clients.h
  *   run      helper  output {bytes}: what the program prints, in base64, as it comes
- *   started  {pid, start}: by these two a process of the host is known, start in clock ticks
+ *   started  {pid, start}: by these two a process of the host is known, start in clock ticks; {monotonic,
+ *            boottime}: by so much the kernel says that its clocks are ahead of the host's
  *   run      what `env` does not name is as the helper has it
  *   fault    {pid, start}: of the target; {keep}: where what it keeps goes, a file that all hosts share
  *   injected {before, seen}: what the kernel showed of it before and after, and of who waits:

@@ -4,8 +4,10 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/sys/clock.h"
 #include "base/sys/file.h"
 #include "base/sys/mount.h"
+#include "base/sys/namespace.h"
 #include "base/sys/process.h"
 #include "base/sys/rights.h"
 #include "harness/cluster/parts.h"
@@ -90,6 +92,19 @@ static int attach_disks(const struct node_disks *disks, struct err *err) {
     return r ? r : node_disks_attach(disks, err);
 }
 
+/* On another host: this process keeps the host's clocks, by which it stamps. */
+static int shift_uptime(const struct json *json, struct err *err) {
+    int64_t uptime_ns = json_get_i64(json, "uptime", 0),
+            boottime_ns = json_get_i64(json, "boottime", 0), monotonic_ns = 0;
+    if (uptime_ns) {
+        monotonic_ns = uptime_ns - clock_monotonic_ns();
+        boottime_ns = uptime_ns - clock_boottime_ns();
+    }
+    return monotonic_ns || boottime_ns
+               ? namespace_shift_uptime_below(monotonic_ns, boottime_ns, err)
+               : 0;
+}
+
 /* The scratch directory is made the working directory, so that the socket in it can be named
  * however long its path is. */
 static int setup(const struct json *json, const struct node_disks *disks, struct err *err) {
@@ -99,6 +114,7 @@ static int setup(const struct json *json, const struct node_disks *disks, struct
     snprintf(self.events, sizeof(self.events), "%s" PROCESSES_EVENTS, self.name);
     str_copy(self.events, sizeof(self.events), json_get_string(json, "events", self.events));
     int r = disks->paths ? attach_disks(disks, err) : 0;
+    r = r ? r : shift_uptime(json, err);
     if (r)
         return r;
     if (chdir(dir) != 0)

@@ -92,6 +92,8 @@ struct node {
         struct clock_told told;
     } far_clock;
     struct node_uptime uptime; /* of this life */
+    struct node_uptime
+        uptime_there; /* on another host: that its program has, as the kernel there says */
     struct process program;
     struct limit_group limits[NODE_LIMITS_N]; /* that hold what runs on it to one */
     char *counted

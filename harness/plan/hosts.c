@@ -21,7 +21,8 @@ static const uint64_t evidence_there =
     EVIDENCE(frames_dropped) | EVIDENCE(lease_gone) | EVIDENCE(links_cut) |
     EVIDENCE(node_forks_refused) | EVIDENCE(node_out_of_memory) | EVIDENCE(node_throttled) |
     EVIDENCE(revision_gone) | EVIDENCE(signal_taken) | EVIDENCE(store_alarm) |
-    EVIDENCE(store_restarted) | EVIDENCE(target_exit) | EVIDENCE(target_stopped);
+    EVIDENCE(store_restarted) | EVIDENCE(target_exit) | EVIDENCE(target_stopped) |
+    EVIDENCE(uptime_moved);
 
 /* What of a need a helper can have by itself. */
 static const struct {
@@ -30,6 +31,7 @@ static const struct {
 } abilities[] = {{FAULT_NEEDS_TRACE, HELLO_CAN_TRACE},
                  {FAULT_NEEDS_CALLS, HELLO_CAN_WATCHED_CALLS},
                  {FAULT_NEEDS_PRELOAD, HELLO_CAN_WALL_CLOCKS},
+                 {FAULT_NEEDS_UPTIME, HELLO_CAN_UPTIMES},
                  {FAULT_NEEDS_SILENCE, HELLO_CAN_SILENT_SOCKETS}};
 
 /* And of a limit. */
@@ -151,6 +153,10 @@ static int check_entry(const struct plan *p, const struct planned_entry *a, stru
         return err_say(err, -ENOTSUP,
                        "%s needs programs of %s that take along what moves their clock: %s", text,
                        without->name, without->no_clock.msg);
+    if (without && needs & FAULT_NEEDS_UPTIME)
+        return err_say(err, -ENOTSUP,
+                       "%s needs a time namespace, which %s has not: that takes root there", text,
+                       without->name);
     if (without)
         return err_say(err, -ENOTSUP, "%s needs %s, which %s has not", text,
                        fault_needs_text(needs), without->name);

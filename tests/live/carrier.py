@@ -340,6 +340,28 @@ def clocks():
     h.end()
 
 
+def uptimes():
+    """What a program takes its host for being on, where the helper is root; the helper keeps the host's clocks."""
+    hour = 3600 * 10**9
+    for asked, least, most in (({}, 0, 0), ({"boottime": 8 * hour}, 8 * hour, 8 * hour), ({"uptime": 10 * 10**9}, -10**18, -1)):
+        h = Helper()
+        if "uptimes" not in h.hello["can"]:
+            check("CAP_SYS_TIME" in h.hello["cannot"].get("uptimes", ""), f"{h.hello}")
+            h.end()
+            return
+        h.setup(**asked)
+        h.wait("ready")
+        started = h.start("sh", "-c", "cat /proc/uptime; exec sleep 1000")
+        check(least <= started.get("boottime", most + 1) <= most, f"{asked}: {started}")
+        check((started["monotonic"] != 0) == ("uptime" in asked), f"{asked}: {started}")
+        says = float(base64.b64decode(h.wait("output").get("bytes", "")).split()[0])
+        real = time.clock_gettime(time.CLOCK_BOOTTIME)
+        check(abs(says - (10 if "uptime" in asked else real + asked.get("boottime", 0) / 10**9)) < 60, f"{asked}: {says}, really {real}")
+        h.say(op="clock", t1=1)
+        check(abs(h.wait("clock").get("t2", 0) - time.monotonic_ns()) < 60 * 10**9, f"{asked}: the helper stamps by {h.heard[-1]}")
+        h.end()
+
+
 ESCAPES = "setsid sh -c 'sleep 2001 & sleep 2002' & (sleep 2003 &) ; exec sleep 2004"
 
 
@@ -473,7 +495,7 @@ def one_run_a_host():
     other.end()
 
 
-parts = (refusals, a_program, files, events, calls, disks, given_and_dumps, clocks, ends, both_killed, one_run_a_host)
+parts = (refusals, a_program, files, events, calls, disks, given_and_dumps, clocks, uptimes, ends, both_killed, one_run_a_host)
 if "ENDS" in os.environ:  # tests/soak/carrier_ends.sh
     parts = (ends,) * int(os.environ["ENDS"])
 for part in parts:

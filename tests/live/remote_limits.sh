@@ -95,7 +95,31 @@ rc=$?
 for id in cpu pids memory; do grep -q "\"kind\":\"fault-unfelt\",\"id\":\"$id\"" "$TMPDIR"/rich/*/history.jsonl || fail "a rich host: $id counts as felt"; done
 [ -z "$(groups)" ] || fail "what the end of a run undoes is left: $(groups)"
 
-# As an ordinary user there is no group to be had, and that is said.
+# A node of root's that is switched on as if it had been suspended: its programs have that uptime, and the rest of its host has not.
+cat >"$TMPDIR/slept.yaml" <<'YAML'
+scenario: slept
+about: A host joins that was suspended for hours.
+cluster: {nodes: 2, start: 1}
+job:
+  nnodes: "1:2"
+  rdzv_conf: {hb: 1s, fence: 20s, hard: 21s, suspect: 23s}
+  run: [sh, -c, "echo step 1; case {out} in */control) exit ;; esac; [ $WORLD_SIZE = 2 ] || exec sleep 1000; cat /proc/uptime"]
+observe: {step: '^step ([0-9]+)'}
+timeline:
+  - {id: slept, when: {step: 1}, fault: clock-boot, with: {asleep: 8h}, on: n1}
+limits: {total: 4m, stall: 2m}
+YAML
+run slept n0,n1 >"$TMPDIR/said"
+rc=$?
+[ $rc = 0 ] || { [ $rc = 2 ] && only_too_close "$TMPDIR/said"; } || fail "a host that slept: $rc, $(tail -n 40 "$TMPDIR/said")"
+grep -q '"source":"kernel","kind":"fault-evidence","id":"slept".*"monotonic_ns":0,"boottime_ns":28800000000000' "$TMPDIR"/slept/*/history.jsonl ||
+    fail "a host that slept: nothing shows it: $(grep -h fault- "$TMPDIR"/slept/*/history.jsonl)"
+on_for() { sed -n 's/^\([0-9]*\)\.[0-9]* [0-9.]*$/\1/p' "$TMPDIR"/slept/*/logs/"$1"/rank-*.log; }
+[ $(($(on_for n1) - $(on_for n0))) -gt 28000 ] || fail "a host that slept: n0 is on for $(on_for n0) s, and n1 for $(on_for n1) s"
+
+# As an ordinary user there is no group to be had, and no uptime, and that is said.
+run slept worker@n0,worker@n1 >"$TMPDIR/said"
+grep -q '(clock-boot) .*needs a time namespace, which worker@n0 has not: that takes root there' "$TMPDIR/said" || fail "an ordinary user: $(cat "$TMPDIR/said")"
 run rich worker@n0,worker@n1 >"$TMPDIR/said"
 grep -q '(node-cpu) .*needs a control group with the controller cpu, which worker@n0 has not' "$TMPDIR/said" || fail "an ordinary user: $(cat "$TMPDIR/said")"
 

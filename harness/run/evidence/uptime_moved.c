@@ -12,12 +12,21 @@ static void *begin(struct run_entry *a, struct bound *b) {
     return arena_new(&a->owner->engine->arena, struct uptime_moved);
 }
 
+static bool read_uptime(const struct bound *b, pid_t pid, struct uptime_moved *u) {
+    struct node_uptime there;
+    if (!node_uptime_there(b->node, &there))
+        return namespace_uptime_of(pid, &u->monotonic_ns, &u->boottime_ns);
+    u->monotonic_ns = there.monotonic_ns;
+    u->boottime_ns = there.boottime_ns;
+    return true;
+}
+
 static bool learn(struct run_entry *a, struct bound *b, const struct record *r) {
     struct uptime_moved *u = b->known[EVIDENCE_uptime_moved];
     bool starts = record_is(r, "agent-start") || record_is(r, "store-start");
     return starts && str_eq(r->node, node_plan(b->node)->name) &&
-           namespace_uptime_of((pid_t)r->pid, &u->monotonic_ns, &u->boottime_ns) &&
-           (u->monotonic_ns || u->boottime_ns) && evidence_note(b, r);
+           read_uptime(b, (pid_t)r->pid, u) && (u->monotonic_ns || u->boottime_ns) &&
+           evidence_note(b, r);
 }
 
 static void put(const struct run_entry *a, struct json_writer *w) {

@@ -122,6 +122,12 @@ bool node_is_cut_by_table(const struct node *n) {
 pid_t node_far_number(const struct node *n) {
     return 0;
 }
+bool uptime_is_told;
+struct node_uptime uptime_told;
+bool node_uptime_there(const struct node *n, struct node_uptime *ret) {
+    *ret = uptime_told;
+    return uptime_is_told;
+}
 void cluster_look_far(struct cluster *c, const pid_t *pids, size_t n) {
     fail_msg("%d is of no other host", (int)pids[0]);
 }

@@ -77,6 +77,8 @@ extern int questions_abandoned; /* while they were open */
 /* What is told of a node's wall clock; version 0: it has none of its own. */
 extern struct clock_setting clock_set_to;
 extern struct clock_told clock_told;
+extern bool uptime_is_told; /* as of a node on another host */
+extern struct node_uptime uptime_told;
 
 extern const struct fault kill_worker, hang_worker, kill_agent, kill_node, cut;
 

@@ -562,6 +562,37 @@ static void test_a_clock_that_was_set_is_no_evidence_that_anybody_was_told(void 
     }
 }
 
+/* What is switched on there is in force when its host's kernel says so. */
+static void test_a_host_that_says_the_uptime_is_its_own_has_moved_none(void **state) {
+    (void)state;
+    static const struct fault wake = {.name = "wake",
+                                      .targets = TARGET_NODE,
+                                      .where = FAULT_IN_HARNESS,
+                                      .evidence = EVIDENCE(uptime_moved),
+                                      .inject = done};
+    const struct node_uptime rows[] = {{0, 0}, {0, 28800000000000}, {-5000000000, -5000000000}};
+    uptime_is_told = true;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct stage *s = stage_new();
+        struct timeline_entry *a = stage_add(s, "w", &wake);
+        at_step(a, 5);
+        aim_at_node(a, "n1");
+        stage_begin(s);
+        start_round(s, 1, 3);
+        say_step(s, 101, 5);
+        uptime_told = rows[i];
+        struct json_writer *w = engine_record(&s->engine, SOURCE_HARNESS, "agent-start");
+        json_put_string(w, "node", "n1");
+        json_put_i64(w, "pid", getpid());
+        engine_recorded(&s->engine);
+        assert_int_equal(count_records(s, "fault-evidence", "w"), i > 0);
+        assert_int_equal(count_records(s, "fault-in-force", "w"), i > 0);
+        stage_down(s);
+        stage_free(s);
+    }
+    uptime_is_told = false;
+}
+
 static void test_every_kind_of_evidence_that_a_fault_names_must_come(void **state) {
     (void)state;
     static const struct fault dark = {.name = "dark",
@@ -771,6 +802,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_cut_from_the_store_is_felt_when_the_questions_were_dropped),
         cmocka_unit_test(test_what_a_store_says_is_no_evidence_that_it_was_asked),
         cmocka_unit_test(test_a_worker_that_runs_on_is_no_evidence_of_a_hang),
+        cmocka_unit_test(test_a_host_that_says_the_uptime_is_its_own_has_moved_none),
         cmocka_unit_test(test_a_clock_that_was_set_is_no_evidence_that_anybody_was_told),
         cmocka_unit_test(test_frames_that_an_earlier_silence_dropped_are_no_evidence),
         cmocka_unit_test(test_every_kind_of_evidence_that_a_fault_names_must_come),
