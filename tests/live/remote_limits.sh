@@ -102,7 +102,7 @@ about: A host joins that was suspended for hours.
 cluster: {nodes: 2, start: 1}
 job:
   nnodes: "1:2"
-  rdzv_conf: {hb: 1s, fence: 20s, hard: 21s, suspect: 23s}
+  rdzv_conf: {last_call_timeout: 1s, hb: 1s, fence: 20s, hard: 21s, suspect: 23s}
   run: [sh, -c, "echo step 1; case {out} in */control) exit ;; esac; [ $WORLD_SIZE = 2 ] || exec sleep 1000; cat /proc/uptime"]
 observe: {step: '^step ([0-9]+)'}
 timeline:

@@ -26,6 +26,7 @@ rows=(
     'error of a system call|disk-error, with: {op: rename, path: "{shared}/ckpt/**", times: 1}, on: node of rank 0'
     'a system call that takes longer|disk-slow, with: {op: change, path: "{shared}/ckpt/**", delay: 20ms}, on: node of rank 0, for: 2s'
     'one that hangs|disk-stuck, with: {op: rename, path: "{shared}/ckpt/**"}, on: node of rank 0, for: 2s'
+    'a wall clock that jumps|clock-jump, with: {by: -1h}, on: n1'
     'partition|net-partition, with: {groups: "n0|n1"}, for: 2s'
     'silence|node-poweroff, on: n1'
 )
