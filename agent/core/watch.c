@@ -76,8 +76,10 @@ void watch_advance(struct rendezvous *r) {
         return;
     if (!request_may(r, &r->reread))
         return;
-    struct store_key keys[2] = {key_job(r, KEY_HEAD), key_job(r, KEY_LEAD)};
-    request_snapshot(r, &r->reread, keys, 2);
+    /* The own session shows whether the store is in this run at all, were both not there. */
+    struct store_key keys[3] = {key_job(r, KEY_HEAD), key_job(r, KEY_LEAD),
+                                key_own(r, KEY_SESSION)};
+    request_snapshot(r, &r->reread, keys, 3);
 }
 
 void watch_take(struct rendezvous *r, const struct event *ev) {

@@ -37,6 +37,8 @@ static const struct variety {
     int faults_mean;
     bool quiet; /* nothing is lost or late by chance: what takes too long is seen */
     bool again; /* the job ends in the trouble, and then another attempt of it comes */
+    bool any;   /* it has any number of agents, and takes any number of them */
+    bool brief; /* its trouble lasts a few seconds, with the timing of the profile fast */
 } varieties[] = {
     {.per_thousand = 25,
      .agents_least = 70,
@@ -47,6 +49,8 @@ static const struct variety {
     {.per_thousand = 1, .trouble_least_s = 3700, .trouble_most_s = 4200, .faults_mean = 12},
     {.per_thousand = 150, .faults_mean = 3, .quiet = true},
     {.per_thousand = 30, .trouble_least_s = 30, .trouble_most_s = 40, .again = true},
+    {.per_thousand = 300, .any = true, .brief = true},
+    {.per_thousand = 150, .any = true},
 };
 
 /* The config of this seed; *ret_variety: of which kind it is, or of none. */
@@ -62,6 +66,8 @@ static struct sim_config vary(const struct sim_config *config, struct variety *r
         *ret_variety = *v;
         if (v->agents_most)
             c.agents = (int)sim_chance_ns(&r, v->agents_least, v->agents_most);
+        c.agents = v->any ? 0 : c.agents;
+        c.trouble_ns = v->brief ? 0 : c.trouble_ns;
         if (v->trouble_most_s)
             c.trouble_ns = sim_chance_ns(&r, v->trouble_least_s, v->trouble_most_s) * 1000 * SIM_MS;
         c.faults_mean = v->faults_mean ? v->faults_mean : c.faults_mean;

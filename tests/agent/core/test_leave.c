@@ -156,6 +156,15 @@ static void test_or_by_its_lead(void **state) {
     assert_stranger("says revision 25 after 30 of the same");
 }
 
+static void test_or_by_its_own_session_where_it_has_neither(void **state) {
+    (void)state;
+    work();
+    union value v = {.session = {1}};
+    struct entry session = entry_of(KEY_SESSION, 9, &v);
+    read_again(&session, 1, 12);
+    assert_stranger("says revision 12 after 22 of the same");
+}
+
 /* It may have gone back by as little as that, and nothing else shows it. */
 static void test_what_the_store_was_told_it_is_told_again_when_a_watch_was_lost(void **state) {
     (void)state;
@@ -199,6 +208,7 @@ int main(int argc, char **argv) {
         TEST(test_a_store_that_goes_back_is_not_the_one_that_was_known),
         TEST(test_a_store_that_went_back_and_has_caught_up_is_known_by_its_head),
         TEST(test_or_by_its_lead),
+        TEST(test_or_by_its_own_session_where_it_has_neither),
         TEST(test_what_the_store_was_told_it_is_told_again_when_a_watch_was_lost),
         TEST(test_a_store_that_came_back_empty_is_no_stranger),
     };
