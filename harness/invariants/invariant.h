@@ -36,6 +36,7 @@ struct invariant {
     void (*on_denied)(struct judge *j, int node);         /* an agent hears that it may not write */
     void (*on_exit)(struct judge *j, int node, int code); /* of an agent */
     void (*on_failure)(struct judge *j, int node, int64_t round); /* it names one of that round */
+    void (*on_said)(struct judge *j, int node, const char *text); /* it ends with the outcome */
     /* It reads of a store that was set back. */
     void (*on_strange)(struct judge *j, int node, int64_t revision, int64_t known);
     void (*on_forgotten)(struct judge *j); /* the job, by its lease: it has ended */

@@ -15,6 +15,7 @@
     X(host_last)                                                                                   \
     X(last_call)                                                                                   \
     X(master)                                                                                      \
+    X(named)                                                                                       \
     X(newcomers)                                                                                   \
     X(one_round)                                                                                   \
     X(outcome)                                                                                     \

@@ -339,6 +339,12 @@ static void count_over(struct judge *j) {
     }
 }
 
+static void count_closed(struct judge *j, const struct head_value *to) {
+    j->outcome = to->outcome;
+    if (j->times)
+        j->times->failure = to->failure;
+}
+
 static void count_head(struct judge *j, const struct head_change *h) {
     const struct head_value *to = h->to;
     bool costs = h->settles && j->failed && !h->lost;
@@ -354,7 +360,7 @@ static void count_head(struct judge *j, const struct head_change *h) {
     else if (to->phase == HEAD_RUN)
         count_run(j, h, costs);
     else if (to->phase == HEAD_CLOSED)
-        j->outcome = to->outcome;
+        count_closed(j, to);
     j->has_head = true;
     j->head = (struct judged_head){.round = to->round,
                                    .last_round = to->last_round,
@@ -544,6 +550,10 @@ void judge_claim(struct judge *j, int node, const char *what, int64_t round) {
 
 void judge_failure(struct judge *j, int node, int64_t round) {
     TELL(on_failure, j, node, round);
+}
+
+void judge_said(struct judge *j, int node, const char *text) {
+    TELL(on_said, j, node, text);
 }
 
 void judge_end(struct judge *j, bool over, bool late) {

@@ -60,10 +60,11 @@ struct judged_group {
     bool timed_out;   /* the guard's deadline, or its kernel's, has ended it */
     int64_t round;
     char uid[UID_SIZE];
-    uint64_t life;     /* of the agent that began it */
-    int64_t reaped_ns; /* not before: what SIGKILL has ended cannot be reaped yet */
-    int64_t failed_ns; /* when the first worker did; 0: none has */
-    int64_t ended_ns;  /* when all were dead; 0: they are not */
+    uint64_t life;                  /* of the agent that began it */
+    int64_t reaped_ns;              /* not before: what SIGKILL has ended cannot be reaped yet */
+    int64_t failed_ns;              /* when the first worker did; 0: none has */
+    int failed_rank, failed_status; /* then: its local rank, and what waitpid said */
+    int64_t ended_ns;               /* when all were dead; 0: they are not */
     struct judged_place place;
     int64_t over_ns; /* the judge's own: when the store said that its round is over */
 };
@@ -150,6 +151,7 @@ struct judged_times {
         int64_t vacant_ns, silent_ns; /* the two, of the holder before, when this one took it */
     } lead;
     int64_t certified_ns;   /* the latest ack, done or certificate */
+    struct failure failure; /* with which the job was closed */
     struct {                /* whether there are min sessions; a second of that resets few_ns */
         char inc[INC_SIZE]; /* of the job that came last */
         bool now;
@@ -224,6 +226,8 @@ void judge_claim(struct judge *j, int node, const char *what, int64_t round);
 void judge_exit(struct judge *j, int node, int code);
 /* The agent that ends names a failure of the run that it was in. */
 void judge_failure(struct judge *j, int node, int64_t round);
+/* The agent ends with the outcome, and says this. */
+void judge_said(struct judge *j, int node, const char *text);
 /* The store is about to lose its data. */
 void judge_wiped(struct judge *j);
 /* The store is about to be set back to an older state. */

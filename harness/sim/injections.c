@@ -206,8 +206,10 @@ bool inject_rack_cut(struct sim *c, int node, const struct sim_entry *e) {
 bool inject_rack_poweroff(struct sim *c, int node, const struct sim_entry *e) {
     bool any = false;
     for (int i = 0; i < c->n_nodes; i++)
-        if (sim_in_rack(c->n_nodes, node, i))
-            any |= inject_node_poweroff(c, i, e);
+        if (sim_in_rack(c->n_nodes, node, i)) {
+            any |= c->nodes[i].core != NULL;
+            inject_node_poweroff(c, i, e);
+        }
     return any;
 }
 

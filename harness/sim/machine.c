@@ -207,9 +207,11 @@ void sim_machine_fail_worker(struct sim *c, int node) {
     sim_say(c, node, "a worker of round %lld fails", (long long)w->round);
     struct occurrence *o =
         sim_plan_agent(c, c->now_ns + sim_chance_ns(&g->rand, 0, SIM_MS), node, on_exited);
-    int status = sim_chance(&g->rand, 100) ? SIGSEGV : 1 << 8;
-    o->a = status;
-    history_writer_worker_end(c, node, 0, status);
+    w->failed_status = sim_chance(&g->rand, 100) ? SIGSEGV : 1 << 8;
+    w->failed_rank = (int)rand_below(&g->rand, SIM_WORKERS);
+    o->a = w->failed_status;
+    o->b = w->failed_rank;
+    history_writer_worker_end(c, node, w->failed_rank, w->failed_status);
     disturb_peers(c, node, w->round);
 }
 

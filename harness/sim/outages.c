@@ -192,6 +192,7 @@ static void set_back(struct sim *c, struct occurrence *o) {
         judge_set_back(&c->store->jobs[i]->judge);
     sim_store_replace(c->store, c->store->backup);
     c->store->backup = NULL;
+    c->store->era++;
     keep_leases(c, c->now_ns);
 }
 

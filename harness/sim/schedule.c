@@ -135,6 +135,8 @@ static void on_exit_done(struct sim *c, struct occurrence *o) {
 static void set_timer(struct sim *c, int node, int64_t at_ns) {
     struct sim_node *n = &c->nodes[node];
     int64_t real_ns = sim_monotonic_to_real(c, n, at_ns);
+    if (c->hasty && sim_chance(&n->body, 200))
+        real_ns -= sim_chance_ns(&n->body, 0, SIM_MS); /* one too many does no harm */
     n->timer_local_ns = at_ns;
     if (n->timer)
         sim_queue_move(c, n->timer, real_ns, sim_number(c));
@@ -204,6 +206,8 @@ static void act(struct sim *c, int node, const struct action *a) {
         sim_judge_exit(c, node, a->exit.code);
         if (a->exit.failure && !a->exit.earlier)
             judge_failure(&c->judge, node, a->exit.round);
+        if (a->exit.outcome)
+            judge_said(&c->judge, node, a->exit.text);
         history_writer_agent_end(c, node, a->exit.code, 0);
         sim_plan_agent(c, c->now_ns, node, on_exit_done)->a = a->exit.code;
         break;
@@ -352,6 +356,7 @@ static void terms_of_agents(const struct sim_schedule *s, struct sim_terms *t) {
     t->neighbours = sim_chance(&r, 100);
     t->in_process = sim_chance(&r, 300) && s->agents == 1;
     t->beside = sim_chance(&r, 80) && !s->hosted && !t->in_process && s->agents <= SIM_AGENTS_USUAL;
+    t->hasty = sim_chance(&r, 150);
 }
 
 struct sim_terms sim_terms(const struct sim_schedule *s) {
@@ -402,6 +407,7 @@ static void sim_init(struct sim *c) {
     c->roles = t.roles;
     c->unnamed = t.unnamed;
     c->in_process = t.in_process;
+    c->hasty = t.hasty;
     c->n_nodes = s->agents;
     c->nodes = mem_array(struct sim_node, (size_t)c->n_nodes);
     c->calm_now = s->calm;

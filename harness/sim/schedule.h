@@ -79,6 +79,7 @@ struct sim_terms {
     bool unnamed;    /* its agents name no attempt */
     bool neighbours; /* other jobs are in the store, of names that begin alike */
     bool in_process; /* the only agent has its store within itself */
+    bool hasty;      /* timers come up to a millisecond early */
     bool beside;     /* another job of several agents runs in the store */
 };
 struct sim_terms sim_terms(const struct sim_schedule *s);

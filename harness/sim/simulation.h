@@ -111,6 +111,7 @@ struct known_key {
 struct sim_store {
     struct kv *kv;
     struct kv *backup; /* to which it will be set back, or NULL */
+    int era;           /* how often it was: no connection outlasts that */
     struct sim *jobs[SIM_JOBS_MAX];
     int n_jobs;
     int64_t compact_until_ns; /* it forgets every change at once */
@@ -143,6 +144,7 @@ struct sim {
     struct traffic traffic;
     bool roles;         /* nodes have different ones */
     bool unnamed;       /* its agents name no attempt */
+    bool hasty;         /* timers come early */
     bool in_process;    /* the only agent has its store within itself */
     struct arena arena; /* of one look into the store */
     struct {            /* for marks: the newest head */

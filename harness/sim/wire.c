@@ -18,6 +18,7 @@ struct sim_wire {
     int64_t patience_ns; /* when that is */
     uint64_t id;         /* of a beat: its seq; of a watch and its changes: the generation */
     char uid[UID_SIZE];
+    int era;       /* of the store that it was sent to */
     int64_t known; /* what its session knew of the run when it asked */
     struct kv_txn txn;
     struct op *ops; /* as the core wrote them, for the judge */
@@ -207,7 +208,7 @@ static void lose_patience(struct sim *c, int node, struct sim_wire *w) {
 /* A sender that was stopped may find that it has waited for too long. */
 static void on_reply(struct sim *c, struct occurrence *o) {
     struct sim_wire *w = o->payload;
-    if (sim_node_is_cut(c, o->node) || is_deaf(c, o->node))
+    if (sim_node_is_cut(c, o->node) || is_deaf(c, o->node) || w->era != c->store->era)
         lose_patience(c, o->node, w);
     else
         reply_event(c, o->node, w, !w->patience || w->patience_ns > c->now_ns);
@@ -337,6 +338,11 @@ static void applied(struct sim *c, const struct occurrence *o, const struct sim_
 static void on_arrival(struct sim *c, struct occurrence *o) {
     struct sim_wire *w = o->payload;
     struct sim_node *n = &c->nodes[o->node];
+    if (w->era != c->store->era) {
+        if (n->core && o->a == (int64_t)n->shown.life)
+            lose_patience(c, o->node, w);
+        return;
+    }
     sim_leases_expire(c);
     w->refused = writes(w) && c->store->full_until_ns > c->now_ns;
     if (writes(w) && !w->refused) {
@@ -382,6 +388,7 @@ static void wire_send(struct sim *c, int node, struct sim_wire *w) {
     bool beat = w->kind == ACTION_BEAT;
     memcpy(w->uid, rendezvous_uid(n->core), strlen(rendezvous_uid(n->core)) + 1);
     w->known = judge_known(&c->judge, node, w->uid);
+    w->era = c->store->era;
     if (w->kind != ACTION_WATCH) {
         w->patience = sim_number(c);
         w->patience_ns = c->now_ns + (beat ? 1 : 2) * c->judge.job.timing.hb_ns;

@@ -570,12 +570,28 @@ static void waits_for_nothing(struct world *w) {
     head(w, "a", run(1));
 }
 
-static void tells_a_failure_late(struct world *w) {
+/* Local rank 1 of n1, which is rank 3, has exited with 1. */
+static struct head_value failed_worker(struct world *w) {
+    struct judged_group *g = &w->nodes[1].group;
+    struct head_value h = failed_by("b");
     sessions(w);
-    w->nodes[1].group.unasked = true;
-    w->nodes[1].group.failed_ns = 2000 * MS;
+    w->judge.now_ns = g->failed_ns = 1000 * MS;
+    g->unasked = g->failed = true;
+    g->failed_rank = 1;
+    g->failed_status = 1 << 8;
+    g->place.rank_base = 2;
+    h.failure.error[0] = '\0';
+    h.failure.rank = 3;
+    h.failure.local_rank = 1;
+    h.failure.wait_status = 1 << 8;
+    strcpy(h.failure.node, "n1");
+    return h;
+}
+
+static void tells_a_failure_late(struct world *w) {
+    struct head_value h = failed_worker(w);
     w->judge.now_ns = 9000 * MS;
-    head(w, "b", failed_by("b"));
+    head(w, "b", h);
 }
 
 static void is_done_late(struct world *w) {
@@ -622,6 +638,43 @@ static void stays_in_a_store_that_was_set_back(struct world *w) {
     judge_exit(&w->judge, 1, 69);
 }
 
+static void names_another_rank(struct world *w) {
+    struct head_value h = failed_worker(w);
+    h.failure.rank = 1;
+    head(w, "b", h);
+}
+
+static void names_another_worker(struct world *w) {
+    struct head_value h = failed_worker(w);
+    h.failure.local_rank = 0;
+    h.failure.rank = 2;
+    head(w, "b", h);
+}
+
+static void names_another_end(struct world *w) {
+    struct head_value h = failed_worker(w);
+    h.failure.wait_status = SIGSEGV;
+    head(w, "b", h);
+}
+
+static void names_another_node(struct world *w) {
+    struct head_value h = failed_worker(w);
+    strcpy(h.failure.node, "n0");
+    head(w, "b", h);
+}
+
+static void names_a_worker_though_it_was_the_guard(struct world *w) {
+    struct head_value h = failed_worker(w);
+    w->nodes[1].group.failed_ns = 0;
+    head(w, "b", h);
+}
+
+static void says_nothing_of_how_it_ended(struct world *w) {
+    w->times.failure = failed_worker(w).failure;
+    w->judge.outcome = OUTCOME_FAILED;
+    judge_said(&w->judge, 1, "run failed: rank 3 (local rank 1 on node n1) (null)");
+}
+
 static const struct row {
     const char *invariant;
     void (*plant)(struct world *w);
@@ -644,6 +697,12 @@ static const struct row {
     {"master", master_is_another},
     {"master", master_is_missing},
     {"master", master_is_not_what_rank_0_has_told},
+    {"named", names_a_worker_though_it_was_the_guard},
+    {"named", names_another_end},
+    {"named", names_another_node},
+    {"named", names_another_rank},
+    {"named", names_another_worker},
+    {"named", says_nothing_of_how_it_ended},
     {"newcomers", later_one_comes_first},
     {"newcomers", later_one_is_taken_alone},
     {"newcomers", spare_comes_before_a_new_one},
@@ -767,6 +826,18 @@ static void test_what_a_session_has_heard_is_not_what_the_next_one_knows(void **
     world_free(w);
 }
 
+static void test_a_failure_that_is_named_as_it_was_breaks_nothing(void **state) {
+    (void)state;
+    struct world *w = world_new();
+    struct head_value h = failed_worker(w);
+    head(w, "b", h);
+    w->times.failure = h.failure;
+    w->judge.outcome = OUTCOME_FAILED;
+    judge_said(&w->judge, 1, "run failed: rank 3 (local rank 1 on node n1) exited with code 1");
+    assert_string_equal(w->text, "");
+    world_free(w);
+}
+
 static void test_a_new_job_begins_only_when_the_old_ones_workers_are_gone(void **state) {
     (void)state;
     for (int gone = 0; gone < 2; gone++) {
@@ -861,6 +932,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_every_invariant_has_a_wrong_that_it_catches),
         cmocka_unit_test(test_a_store_that_was_set_back_is_judged_by_who_has_seen_it_alone),
         cmocka_unit_test(test_what_a_session_has_heard_is_not_what_the_next_one_knows),
+        cmocka_unit_test(test_a_failure_that_is_named_as_it_was_breaks_nothing),
         cmocka_unit_test(test_who_was_fenced_and_says_so_breaks_nothing),
         cmocka_unit_test(test_a_new_job_begins_only_when_the_old_ones_workers_are_gone),
         cmocka_unit_test(test_a_round_that_fails_and_is_formed_again_breaks_nothing),

@@ -4,6 +4,7 @@
 #include "harness/invariants/judge.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -181,9 +182,14 @@ static inline struct head_value run(int restarts) {
         .phase = HEAD_RUN, .round = 2, .last_round = 2, .restarts = restarts, .token = "t"};
 }
 
+/* Its guard was killed. */
 static inline struct head_value failed_by(const char *uid) {
     struct head_value h = {.phase = HEAD_END, .round = 1, .last_round = 1, .cause = CAUSE_FAILURE};
     strcpy(h.failure.uid, uid);
+    strcpy(h.failure.node, *uid == 'a' ? "n0" : "n1");
+    strcpy(h.failure.error, "the guard was killed");
+    h.failure.rank = h.failure.local_rank = -1;
+    h.failure.wait_status = SIGKILL;
     return h;
 }
 

@@ -25,7 +25,7 @@ struct seed {
 };
 
 static const char *const jobs[JOBS] = {
-    "lifeline", "gang",    "spares",     "seated", "hosted", "usual", "many",   "count-by-node",
+    "lifeline", "gang",    "spares",     "seated", "hosted", "usual", "many",  "count-by-node",
     "bounded",  "unnamed", "neighbours", "beside", "roles",  "late",  "short", "long"};
 
 static void note_job(const struct sim_schedule *s, bool *ret) {

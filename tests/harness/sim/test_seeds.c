@@ -60,7 +60,7 @@ static void test_every_invariant_is_at_risk_and_none_is_broken(void **state) {
 
 static void test_some_seeds_are_large_long_or_of_two_attempts(void **state) {
     (void)state;
-    int large = 0, hours = 0, again = 0, small = 0;
+    int large = 0, hours = 0, again = 0, small = 0, brief = 0, alone = 0;
     for (uint64_t seed = 1; seed <= 2000; seed++) {
         struct sim_config c;
         struct sim_schedule s;
@@ -74,13 +74,16 @@ static void test_some_seeds_are_large_long_or_of_two_attempts(void **state) {
         for (int i = 0; i < s.n_entries; i++)
             others += s.entries[i].fault == SIM_FAULT_AGENT_OTHER;
         large += s.agents >= 70;
-        small += s.agents == SIM_AGENTS_USUAL;
+        small += s.agents <= SIM_AGENTS_USUAL;
+        brief += s.trouble_ns <= INT64_C(4000000000) && !s.usual;
+        alone += s.agents == 1;
         hours += s.trouble_ns > INT64_C(3600000000000);
         again += others >= s.agents && !s.patient && s.agents == SIM_AGENTS_USUAL;
         sim_schedule_fini(&s);
     }
     assert_in_range(large, 30, 70);
     assert_true(hours > 0 && again > 30 && large + small == 2000);
+    assert_true(brief > 500 && alone > 100);
 }
 
 static bool stop(void *arg, const struct seeds_tally *t) {
