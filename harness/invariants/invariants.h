@@ -33,6 +33,7 @@
     X(spares)                                                                                      \
     X(stops)                                                                                       \
     X(takeover)                                                                                    \
+    X(timing)                                                                                      \
     X(tokens)                                                                                      \
     X(undisturbed)
 

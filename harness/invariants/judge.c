@@ -425,7 +425,7 @@ void judge_txn(struct judge *j, const char *uid, const struct op *ops, size_t n)
             continue;
         enum key_kind kind = op->key.kind;
         bool certifies = kind == KEY_GONE || kind == KEY_ACK || kind == KEY_DONE;
-        if (certifies || kind == KEY_LEAD)
+        if (certifies || kind == KEY_LEAD || kind == KEY_CUR)
             judge_put(j, op);
         if (certifies)
             count_certificate(j, op);

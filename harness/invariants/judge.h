@@ -33,6 +33,7 @@ struct judged_job {
     int64_t unseen_ns; /* a coordinator that nothing struck may hear of a change so late */
     int64_t last_call_ns, join_timeout_ns, give_up_ns;
     int64_t admit_ns, stop_timeout_ns, shutdown_grace_ns;
+    int64_t hb_ns;     /* of the profile that agents are told; 0: of none */
     int proposals_max; /* without one that runs, in a row; 0: any */
     struct timing timing;
 };

@@ -91,6 +91,7 @@ static void job_init(const char *run_id, const struct sim_schedule *s, const str
                                .admit_ns = SIM_ADMIT_NS,
                                .stop_timeout_ns = SIM_STOP_TIMEOUT_NS,
                                .shutdown_grace_ns = SIM_GRACE_NS};
+    job->hb_ns = (s->usual ? 500 : 150) * SIM_MS; /* as the protocol has it */
     if (t->count_by_node)
         job->restart_mode = RESTART_COUNT_NODE;
     timing_profile(s->usual ? "default" : "fast", &job->timing);

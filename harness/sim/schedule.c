@@ -206,7 +206,7 @@ static void act(struct sim *c, int node, const struct action *a) {
         sim_judge_exit(c, node, a->exit.code);
         if (a->exit.failure && !a->exit.earlier)
             judge_failure(&c->judge, node, a->exit.round);
-        if (a->exit.outcome)
+        if (a->exit.outcome || a->exit.earlier)
             judge_said(&c->judge, node, a->exit.text);
         history_writer_agent_end(c, node, a->exit.code, 0);
         sim_plan_agent(c, c->now_ns, node, on_exit_done)->a = a->exit.code;

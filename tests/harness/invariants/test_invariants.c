@@ -612,6 +612,29 @@ static void starts_late(struct world *w) {
     start(w, 0, &s);
 }
 
+static union value times_of(int64_t hb_ms, int64_t fence_ms, int64_t hard_ms, int64_t suspect_ms) {
+    return (union value){
+        .cur = {.timing = {hb_ms * MS, fence_ms * MS, hard_ms * MS, suspect_ms * MS}}};
+}
+
+static void begins_with(struct world *w, int max, union value v) {
+    w->judge.job.hb_ns = 150 * MS;
+    w->judge.job.max = max;
+    put(w, "a", (struct store_key){.kind = KEY_CUR}, v);
+}
+
+static void beats_too_seldom(struct world *w) {
+    begins_with(w, 100, times_of(200, 800, 906, 1066));
+}
+
+static void beats_too_often(struct world *w) {
+    begins_with(w, 400, times_of(150, 600, 680, 800));
+}
+
+static void suspects_too_soon(struct world *w) {
+    begins_with(w, 100, times_of(150, 600, 680, 790));
+}
+
 /* n1 has seen it at 2 s. */
 static void is_set_back(struct world *w) {
     w->judge.job.shutdown_grace_ns = 500 * MS;
@@ -757,6 +780,9 @@ static const struct row {
     {"stops", lets_them_live_on_after_their_round},
     {"takeover", nobody_takes_the_lead},
     {"takeover", takes_the_lead_of_the_living},
+    {"timing", beats_too_often},
+    {"timing", beats_too_seldom},
+    {"timing", suspects_too_soon},
     {"tokens", round_has_no_token},
     {"tokens", round_has_the_last_token},
     {"undisturbed", ends_its_workers_for_nothing},
@@ -834,6 +860,15 @@ static void test_a_failure_that_is_named_as_it_was_breaks_nothing(void **state) 
     w->times.failure = h.failure;
     w->judge.outcome = OUTCOME_FAILED;
     judge_said(&w->judge, 1, "run failed: rank 3 (local rank 1 on node n1) exited with code 1");
+    assert_string_equal(w->text, "");
+    world_free(w);
+}
+
+static void test_times_that_fit_break_nothing(void **state) {
+    (void)state;
+    struct world *w = world_new();
+    begins_with(w, 100, times_of(150, 600, 680, 800));
+    begins_with(w, 400, times_of(200, 800, 906, 1066));
     assert_string_equal(w->text, "");
     world_free(w);
 }
@@ -933,6 +968,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_store_that_was_set_back_is_judged_by_who_has_seen_it_alone),
         cmocka_unit_test(test_what_a_session_has_heard_is_not_what_the_next_one_knows),
         cmocka_unit_test(test_a_failure_that_is_named_as_it_was_breaks_nothing),
+        cmocka_unit_test(test_times_that_fit_break_nothing),
         cmocka_unit_test(test_who_was_fenced_and_says_so_breaks_nothing),
         cmocka_unit_test(test_a_new_job_begins_only_when_the_old_ones_workers_are_gone),
         cmocka_unit_test(test_a_round_that_fails_and_is_formed_again_breaks_nothing),
