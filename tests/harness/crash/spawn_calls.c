@@ -105,6 +105,26 @@ static void move_folders(void) {
     make(AT_FDCWD, "k");
 }
 
+/* More files than paths are kept of, below a directory that gets another name; one takes the name of another. */
+static void follow_names(void) {
+    enum { FILES = 9 };
+    int fds[FILES];
+    MUST(mkdir("m", 0700) == 0 && mkdir("m/n", 0700) == 0 && mkdir("mm", 0700) == 0);
+    for (int i = 0; i < FILES; i++) {
+        char name[] = {'m', '/', 'n', '/', (char)('0' + i), '\0'};
+        fds[i] = open(name, O_WRONLY | O_CREAT, 0600);
+        MUST(fds[i] >= 0);
+    }
+    int beside = open("mm/x", O_WRONLY | O_CREAT, 0600);
+    MUST(beside >= 0 && rename("m", "o") == 0);
+    MUST(write(fds[0], "0", 1) == 1 && write(fds[8], "8", 1) == 1 && write(beside, "x", 1) == 1);
+    MUST(rename("o/n/8", "o/n/7") == 0);
+    MUST(write(fds[8], "8", 1) == 1 && write(fds[7], "7", 1) == 1);
+    for (int i = 0; i < FILES; i++)
+        MUST(close(fds[i]) == 0);
+    MUST(close(beside) == 0);
+}
+
 /* What fails, and what is elsewhere, changes nothing; what could not be seen is refused. */
 static void what_is_not_recorded(void) {
     int fd = open("/dev/null", O_WRONLY), in = open("l", O_RDONLY), to;
@@ -125,6 +145,7 @@ static void change(const char *dir) {
     map();
     name_all_ways();
     move_folders();
+    follow_names();
     what_is_not_recorded();
     _exit(0);
 }
