@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Two containers train together and are broken through the exec provider, as `podman exec` reaches them: a worker and a whole node
-# are killed at an exact step. The containers have the host's root file system below, and this tree and one directory in common.
+# are killed at an exact step, and the clock of one is wrong. The containers have the host's root file system below, and this tree and one directory in common.
 # Where limits cannot be raised, or control groups of both versions are mounted, podman is given no limits to set, none of its
 # own control groups, and the second version alone.
 # deadline: 600 s
@@ -42,4 +42,5 @@ END
 }
 scenario worker-killed '{id: f, when: {step: 25}, fault: worker-kill, on: n1/0}'
 scenario node-killed '{id: f, when: {step: 25}, fault: node-kill, on: n1}'
+scenario clock-jumped '{id: f, when: {step: 15}, fault: clock-jump, with: {by: -1h}, on: n1}'
 exit $fails
