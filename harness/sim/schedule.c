@@ -516,6 +516,24 @@ static void merge(struct sim_result *r, const struct sim_result *other) {
     snprintf(r->text, sizeof(r->text), "%.480s (the other job)", other->text);
 }
 
+bool sim_memory_fits(struct kv *kv, size_t *ret_held, size_t *ret_needed) {
+    kv_compact(kv, kv_revision(kv), NULL);
+    struct kv *copy = kv_copy(kv);
+    *ret_held = kv_memory(kv);
+    *ret_needed = kv_memory(copy);
+    kv_free(copy);
+    return *ret_held == *ret_needed;
+}
+
+static void judge_memory(struct kv *kv, struct sim_result *r) {
+    size_t held, needed;
+    if (sim_memory_fits(kv, &held, &needed) || r->violated)
+        return;
+    r->violated = true;
+    snprintf(r->text, sizeof(r->text), "store memory: it holds %zu bytes for %zu keys, of %zu",
+             held, kv_count(kv), needed);
+}
+
 /* What is recorded goes on to its end, so that the history has one, too. */
 static void play(const struct sim_schedule *s, bool trace, struct history *h,
                  struct transcript *transcript, struct sim_result *ret) {
@@ -541,6 +559,7 @@ static void play(const struct sim_schedule *s, bool trace, struct history *h,
     for (int i = 0; i < store.n_jobs; i++)
         sim_fini(store.jobs[i]);
     merge(ret, &result);
+    judge_memory(store.kv, ret);
     kv_free(store.kv);
     kv_free(store.backup);
 }

@@ -274,6 +274,9 @@ void sim_judge_txn(struct sim *c, const char *uid, const struct op *ops, size_t 
 void sim_judge_exit(struct sim *c, int node, int code);
 /* The agent ends its workers; as the judge is told of it. */
 void sim_judge_stop(struct sim *c, int node, const struct action *a);
+/* Whether a store that nobody watches, and whose past is forgotten here, holds as many bytes as a
+ * new one with its keys would. */
+bool sim_memory_fits(struct kv *kv, size_t *ret_held, size_t *ret_needed);
 /* The store has other data from now on; those of before are freed. */
 void sim_store_replace(struct sim_store *store, struct kv *kv);
 /* In the store, as of now: a job whose lease ends is forgotten as if the store had been wiped. */

@@ -1,3 +1,5 @@
+#include "agent/core/kv_state.h"
+#include "harness/sim/simulation.h"
 #include "harness/sim/schedule.h"
 #include "harness/sim/seeds.h"
 
@@ -84,6 +86,29 @@ static void test_some_seeds_are_large_long_or_of_two_attempts(void **state) {
     assert_in_range(large, 30, 70);
     assert_true(hours > 0 && again > 30 && large + small == 2000);
     assert_true(brief > 500 && alone > 100);
+}
+
+static void put(struct kv *kv, const char *key, const char *value) {
+    struct arena a = {0};
+    struct kv_txn_result r;
+    struct kv_op op = {.kind = KV_PUT, .key = kv_string(key), .value = kv_string(value)};
+    assert_int_equal(kv_txn(kv, &(struct kv_txn){.success = &op, .n_success = 1}, &a, &r, NULL), 0);
+    arena_fini(&a);
+}
+
+static void test_a_store_that_keeps_what_nobody_needs_is_seen(void **state) {
+    (void)state;
+    struct kv *kv = kv_new(1, 0);
+    size_t held, needed;
+    put(kv, "a", "first");
+    put(kv, "a", "second");
+    assert_true(sim_memory_fits(kv, &held, &needed));
+    assert_true(held > 0);
+    kv->bytes += 1; /* of a record that was not given back */
+    assert_false(sim_memory_fits(kv, &held, &needed));
+    assert_int_equal(held, needed + 1);
+    kv->bytes -= 1;
+    kv_free(kv);
 }
 
 static bool stop(void *arg, const struct seeds_tally *t) {
@@ -173,6 +198,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_more_processes_than_seeds_do_each_seed_once),
         cmocka_unit_test(test_swarm_is_another_schedule),
         cmocka_unit_test(test_every_invariant_is_at_risk_and_none_is_broken),
+        cmocka_unit_test(test_a_store_that_keeps_what_nobody_needs_is_seen),
         cmocka_unit_test(test_some_seeds_are_large_long_or_of_two_attempts),
         cmocka_unit_test(test_seeds_that_are_stopped_say_so_and_leave_no_process),
         cmocka_unit_test(test_a_minute_of_faults_reaches_the_marks_and_breaks_nothing),
