@@ -5,7 +5,7 @@
  *     mutate draw SEED SAMPLE ROOM FILE... -- FLAG...
  *                                               every point in the order of the seed (draw.h); ROOM -: all
  *     mutate apply IDENTITY -- FLAG...          the whole text of the file with that one
- *     mutate follow TOTAL [FD]                  passes lines on, one for each mutant that was tried, and shows how far it is;
+ *     mutate follow UNIT TOTAL [FD]             passes lines on, one for each of UNIT that was tried, and shows how far it is;
  *                                               FD: as --json-progress; "quiet" in its place: as --quiet
  *
  * Paths are those that identities begin with. FLAG: what the compiler is told. Exit: 0; 1 when a source cannot be read or
@@ -29,7 +29,7 @@ struct flags {
 
 static int usage(void) {
     fputs("usage: mutate operators | list FILE... | draw SEED SAMPLE ROOM FILE... | apply IDENTITY,"
-          " each with -- FLAG..., or follow TOTAL [FD | quiet]\n",
+          " each with -- FLAG..., or follow UNIT TOTAL [FD | quiet]\n",
           stderr);
     return EXIT_USAGE_BAD;
 }
@@ -116,7 +116,7 @@ static int print_operators(void) {
 }
 
 /* What stands in a line is the note of the next: who was tried last, and how it went. */
-static int follow(const char *total, const char *wish) {
+static int follow(const char *unit, const char *total, const char *wish) {
     struct headway_wish w = {.quiet = str_eq(wish, "quiet"), .json = -1};
     int64_t n, fd, done = 0;
     char *line = NULL;
@@ -127,9 +127,8 @@ static int follow(const char *total, const char *wish) {
         return usage();
     w.json = wish && !w.quiet ? (int)fd : -1;
     struct headway h;
-    headway_begin(&h,
-                  &(struct headway_spec){
-                      .out = stdout, .verb = "mutate", .unit = "mutants", .total = n, .wish = w});
+    headway_begin(&h, &(struct headway_spec){
+                          .out = stdout, .verb = "mutate", .unit = unit, .total = n, .wish = w});
     for (ssize_t length; (length = getline(&line, &size, stdin)) > 0;) {
         headway_erase(&h);
         if (!w.quiet)
@@ -150,8 +149,8 @@ int main(int argc, char **argv) {
     struct flags flags = {(const char *const *)argv + end + 1, end < argc ? argc - end - 1 : 0};
     if (argc == 2 && str_eq(argv[1], "operators"))
         return print_operators();
-    if ((argc == 3 || argc == 4) && str_eq(argv[1], "follow"))
-        return follow(argv[2], argv[3]);
+    if ((argc == 4 || argc == 5) && str_eq(argv[1], "follow"))
+        return follow(argv[2], argv[3], argv[4]);
     if (end > 2 && str_eq(argv[1], "list"))
         return list(argv + 2, end - 2, flags);
     if (end > 2 && str_eq(argv[1], "draw"))
