@@ -7,20 +7,17 @@
 #include "base/sys/loop.h"
 #include "base/sys/namespace.h"
 #include "base/sys/netlink.h"
-#include "base/sys/owned_table.h"
 #include "base/sys/process.h"
-#include "base/sys/rights.h"
 #include "base/sys/unix_address.h"
 #include "faults/mechanism/call_watch.h"
 #include "faults/mechanism/clock_page.h"
-#include "faults/mechanism/socket_cut.h"
 #include "faults/mechanism/tree.h"
-#include "faults/need.h"
 #include "harness/carrier/file_answer.h"
 #include "harness/carrier/given.h"
 #include "harness/carrier/hello.h"
 #include "harness/carrier/host_record.h"
 #include "harness/carrier/host_facts.h"
+#include "harness/cluster/abilities.h"
 #include "harness/cluster/cluster.h"
 #include "harness/cluster/dead_man.h"
 #include "harness/cluster/held_node.h"
@@ -32,6 +29,7 @@
 #include "harness/cluster/node_dump.h"
 #include "harness/cluster/node_faults.h"
 #include "harness/cluster/node_output.h"
+#include "harness/cluster/node_program.h"
 #include "harness/cluster/seen_process.h"
 #include "harness/cluster/sighting.h"
 #include "harness/host/host_cut.h"
@@ -39,10 +37,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -290,86 +286,6 @@ static void on_net(struct helper *h, struct message *m) {
 
 /* ---- the program ---- */
 
-static const char *const *strings_of(struct arena *a, const struct json *list) {
-    size_t n = 0;
-    const char **v = arena_array(a, const char *, (list ? list->length : 0) + 1);
-    json_each(it, list) v[n++] = json_string(it, "");
-    return v;
-}
-
-/* argv[0] is looked for where the program's own PATH says. */
-static void take_path(const char *const *env) {
-    for (; *env; env++)
-        if (str_starts(*env, "PATH="))
-            setenv("PATH", *env + strlen("PATH="), 1);
-}
-
-/* Last of all: what is done in the child before may need them. */
-static int give_up_rights(void *arg) {
-    const struct process_spawn *inner = arg;
-    int r = inner->in_child ? inner->in_child(inner->in_child_arg) : 0;
-    return r ? r : rights_drop(rights_of_programs);
-}
-
-/* The very last: from here on the child waits for whoever watches it. */
-struct watched_child {
-    const struct process_spawn *inner;
-    int to;
-    const struct call_watch *watch;
-};
-
-static int begin_watched(void *arg) {
-    const struct watched_child *w = arg;
-    int r = w->inner->in_child ? w->inner->in_child(w->inner->in_child_arg) : 0;
-    r = r ? r : call_watch_install(w->to, w->watch);
-    close(w->to);
-    return r;
-}
-
-/* Its exec, and the report of one that fails, are calls like others: they are let go on here. */
-static int spawn_attended(struct helper *h, const struct process_spawn *s, int ends[2],
-                          struct err *err) {
-    int report[2] = {-1, -1};
-    struct process_failure failure = {0};
-    int r = process_report_pipe(report);
-    if (r)
-        return err_set(err, r, "make a pipe");
-    r = process_spawn_reporting(s, report[1], 0, &h->program, err);
-    file_close(&report[1]);
-    file_close(&ends[1]);
-    if (r == 0) {
-        struct pollfd sent = {.fd = ends[0], .events = POLLIN};
-        while (poll(&sent, 1, -1) < 0 && errno == EINTR)
-            ;
-        h->watched = call_watch_take(ends[0]);
-        call_watch_attend(h->watched, report[0]);
-    }
-    if (r == 0 && read(report[0], &failure, sizeof(failure)) == sizeof(failure)) {
-        process_reap(&h->program, -1, NULL);
-        process_close(&h->program);
-        file_close(&h->watched);
-        r = err_set(err, failure.code, "execute %s", s->argv[0]);
-    }
-    file_close(&report[0]);
-    return r;
-}
-
-static int spawn_watched(struct helper *h, struct process_spawn *s, struct err *err) {
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-        return err_set(err, -errno, "make a socket pair");
-    const struct process_spawn inner = *s;
-    struct watched_child child = {.inner = &inner, .to = ends[1], .watch = &h->watch};
-    s->in_child = begin_watched;
-    s->in_child_arg = &child;
-    s->keep = &ends[1];
-    s->keep_n = 1;
-    int r = spawn_attended(h, s, ends, err);
-    file_close(&ends[0]);
-    file_close(&ends[1]);
-    return r;
-}
-
 static void on_output(void *arg, const char *bytes, size_t n) {
     struct helper *h = arg;
     BUF_FINI struct buf text = {0};
@@ -395,55 +311,10 @@ static int take_output(struct helper *h, struct message *m, struct err *err) {
     return node_output_begin(&h->output, h->loop, on_output, h, err);
 }
 
-static bool is_said(const char *const *env, const char *entry) {
-    size_t name = strcspn(entry, "=") + 1;
-    for (; *env; env++)
-        if (strncmp(*env, entry, name) == 0)
-            return true;
-    return false;
-}
-
-/* Of a batch system's step, which the helper is and its program is not. */
-static bool is_of_step(const char *entry) {
-    return str_starts(entry, "SLURM") || str_starts(entry, "PMI") || str_starts(entry, "SRUN_");
-}
-
-/* What makes them read the node's own wall clock, behind what the user has there. */
-static const char *const *clock_environment(const struct helper *h, struct arena *a,
-                                            const char **env, size_t n) {
-    static const char preload[] = "LD_PRELOAD=";
-    const char *users = preload;
-    size_t kept = 0;
-    if (h->held.wall.page < 0)
-        return env;
-    for (size_t i = 0; i < n; i++)
-        if (str_starts(env[i], preload))
-            users = env[i];
-        else
-            env[kept++] = env[i];
-    env[kept++] =
-        arena_printf(a, "%s%s%s", users, users[strlen(preload)] ? ":" : "", h->held.wall.object);
-    env[kept++] = arena_printf(a, CLOCK_PAGE_VARIABLE "=%s", h->held.wall.path);
-    env[kept] = NULL;
-    return env;
-}
-
-/* On another host the program is a user's of that host: what is not said is as the helper has it. */
 static const char *const *environment_of(struct helper *h, struct message *m) {
-    const char *const *said = strings_of(&m->arena, json_get(m->json, "env"));
-    size_t n = 0, own = 0;
-    if (carrier_has_lane(h->carrier))
-        return said;
-    while (said[n])
-        n++;
-    while (environ[own])
-        own++;
-    const char **v = arena_array(&m->arena, const char *, n + own + 3);
-    memcpy(v, said, n * sizeof(*v));
-    for (size_t i = 0; i < own; i++)
-        if (!is_said(said, environ[i]) && !is_of_step(environ[i]))
-            v[n++] = environ[i];
-    return clock_environment(h, &m->arena, v, n);
+    const struct json *said = json_get(m->json, "env");
+    return carrier_has_lane(h->carrier) ? node_program_strings(&m->arena, said)
+                                        : node_program_env_of_host(&m->arena, said, &h->held.wall);
 }
 
 /* What it will get, from us. */
@@ -465,23 +336,16 @@ static int start_program(struct helper *h, struct message *m, struct err *err) {
     if (access(cwd, X_OK) != 0)
         return err_set(err, -errno, "go to the directory %s", cwd);
     struct process_spawn s = {
-        .argv = strings_of(&m->arena, json_get(m->json, "argv")),
+        .argv = node_program_strings(&m->arena, json_get(m->json, "argv")),
         .envp = environment_of(h, m),
         .dir = cwd,
         .fds = (int[]){in, out, out},
         .session = true,
     };
-    take_path(s.envp);
     if (h->habitat->starting)
         h->habitat->starting(&s, h->privileged);
     tell_given(h, s.envp, cwd);
-    struct process_spawn inner = s;
-    if (!h->privileged) {
-        s.in_child = give_up_rights;
-        s.in_child_arg = &inner;
-    }
-    return h->watch.kinds || h->watch.numbers_n ? spawn_watched(h, &s, err)
-                                                : process_spawn(&s, &h->program, err);
+    return node_program_start(&s, h->privileged, &h->watch, &h->program, &h->watched, err);
 }
 
 /* The process that has this number and began then: never the next owner of the number. */
@@ -747,32 +611,6 @@ static void on_sockets(struct helper *h, struct message *m) {
 
 /* ---- what is about no program ---- */
 
-static int can_trace(struct err *err) {
-    return fault_needs_check(FAULT_NEEDS_TRACE, err);
-}
-
-static int can_limit_cpu(struct err *err) {
-    return limit_group_check(NODE_LIMIT_CPU, err);
-}
-
-static int can_limit_memory(struct err *err) {
-    return limit_group_check(NODE_LIMIT_MEMORY, err);
-}
-
-static int can_limit_pids(struct err *err) {
-    return limit_group_check(NODE_LIMIT_PIDS, err);
-}
-
-/* Why not is said as well. */
-static void try_out(struct helper *h, struct hello *hello, enum hello_ability what,
-                    int (*check)(struct err *err)) {
-    struct err err;
-    bool can = check(&err) == 0;
-    hello->can = (hello->can & ~(1u << what)) | (unsigned)can << what;
-    if (!can)
-        json_put_string(&h->w, hello_abilities[what], err.msg);
-}
-
 /* What the harness has tried itself on its own host is tried on others alone. */
 static void say_hello(struct helper *h) {
     struct hello hello;
@@ -781,16 +619,8 @@ static void say_hello(struct helper *h) {
     hello.can |= (unsigned)!elsewhere << HELLO_CAN_DESCRIPTORS;
     answer(h, "hello");
     json_object(&h->w, "cannot");
-    if (elsewhere) {
-        try_out(h, &hello, HELLO_CAN_SILENT_SOCKETS, socket_cut_check);
-        try_out(h, &hello, HELLO_CAN_OWNED_TABLES, owned_table_check);
-        try_out(h, &hello, HELLO_CAN_TRACE, can_trace);
-        try_out(h, &hello, HELLO_CAN_WATCHED_CALLS, call_watch_check);
-        try_out(h, &hello, HELLO_CAN_CPU_LIMITS, can_limit_cpu);
-        try_out(h, &hello, HELLO_CAN_MEMORY_LIMITS, can_limit_memory);
-        try_out(h, &hello, HELLO_CAN_PIDS_LIMITS, can_limit_pids);
-        try_out(h, &hello, HELLO_CAN_UPTIMES, namespace_check_uptime_below);
-    }
+    if (elsewhere)
+        abilities_try(&hello, &h->w);
     json_end_object(&h->w);
     hello_put(&h->w, &hello);
     answer_send(h, NULL, 0);
