@@ -8,6 +8,7 @@ if [ -z "${POWER_OWN-}" ]; then # a host is one run's at a time: this script's h
     [[ $TMPDIR != /var/tmp/* ]] && unshare -m true 2>/dev/null || { echo "this host grants no mounts of one's own"; exit 77; }
     POWER_OWN=1 exec unshare -m --propagation private sh -c 'mount -t tmpfs -o mode=1777 tmpfs /var/tmp && exec "$0"' "$0"
 fi
+. tests/live/patience.bash
 bin=${BIN:-build/bin} fails=0
 fail() { echo "power: $*"; fails=$((fails + 1)); }
 chmod 711 "$TMPDIR"
@@ -41,16 +42,11 @@ YAML
 run() { # run NAME OPTION...
     tests/clusters/ssh in "$bed" ctl "$bin/rankquake" run "$TMPDIR/$1.yaml" --out "$TMPDIR/$1" "${@:2}" >"$TMPDIR/said" 2>&1 </dev/null
 }
-# Where helpers have to wait for a processor they stamp late, and say so: what is open is open for that alone.
-only_too_close() { # only_too_close FILE
-    local open
-    open=$(grep -E '^  [?] ' "$1") && ! grep -qvE 'too close to tell|harness was late itself|harness itself was late' <<<"$open"
-}
 says() { # says RC PATTERN NAME: the run ends so
     local got
     run "$3"
     got=$?
-    [ "$1$got" = 02 ] && only_too_close "$TMPDIR/said" && got=0
+    [ "$1$got" = 02 ] && only_hosts_were_late "$TMPDIR/said" && got=0
     [ $got = "$1" ] && grep -qF -- "$2" "$TMPDIR/said" || fail "$3: wanted $1 and '$2', got $got: $(cat "$TMPDIR/said")"
 }
 recorded() { # recorded NAME PATTERN

@@ -12,6 +12,7 @@ if [ -z "${REMOTE_OWN-}" ]; then
 fi
 # What moves clocks has no part in a program that is instrumented: its runtime wants to be the first.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
+. tests/live/patience.bash
 bin=${BIN:-build/bin} fails=0
 fail() { echo "remote: $*"; fails=$((fails + 1)); }
 node="$(realpath "$bin/rankquake-node") --dead-man 31$$ms" # the words tell it from that of another test
@@ -33,18 +34,13 @@ job:
 YAML
     [ $# = 0 ] || { echo "timeline:" && printf '  - %s\n' "$@"; } >>"$TMPDIR/$name.yaml"
 }
-# Where helpers have to wait for a processor they stamp late, and say so: what is open is open for that alone.
-only_too_close() { # only_too_close FILE
-    local open
-    open=$(grep -E '^  [?] ' "$1") && ! grep -qvE 'too close to tell|harness was late itself|harness itself was late' <<<"$open"
-}
 # says RC PATTERN COMMAND...
 says() {
     local rc=$1 pattern=$2 got
     shift 2
     "$@" >"$TMPDIR/said" 2>&1 </dev/null
     got=$?
-    [ "$rc$got" = 02 ] && only_too_close "$TMPDIR/said" && got=0
+    [ "$rc$got" = 02 ] && only_hosts_were_late "$TMPDIR/said" && got=0
     [ $got = "$rc" ] && grep -qF -- "$pattern" "$TMPDIR/said" || fail "$*: wanted $rc and '$pattern', got $got: $(grep -E '^  [?✗] |^seen ' "$TMPDIR/said"; tail -n 60 "$TMPDIR/said")"
 }
 # A fault came at the step that it was asked for, while its target was held, and was felt.

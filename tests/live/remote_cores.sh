@@ -7,6 +7,7 @@ if [ -z "${CORES_OWN-}" ]; then # a host is one run's at a time: that of this sc
     [[ $TMPDIR != /var/tmp/* ]] && unshare -m true 2>/dev/null || { echo "this host grants no mounts of one's own"; exit 77; }
     CORES_OWN=1 exec unshare -m --propagation private sh -c 'mount -t tmpfs -o mode=1777 tmpfs /var/tmp && exec "$0"' "$0"
 fi
+. tests/live/patience.bash
 bin=${BIN:-build/bin} fails=0
 fail() { echo "remote_cores: $*"; fails=$((fails + 1)); }
 node="$(realpath "$bin/rankquake-node") --dead-man 34$$ms"
@@ -24,13 +25,9 @@ timeline:
   - {id: f, when: {step: 25}, fault: $2, on: rank 1}
 YAML
 }
-only_too_close() { # where helpers have to wait for a processor they stamp late, and say so
-    local open
-    open=$(grep -E '^  [?] ' "$TMPDIR/said") && ! grep -qvE 'too close to tell|harness was late itself|harness itself was late' <<<"$open"
-}
 is_kept() { # is_kept NAME RC: a whole core, told in the record
     local core
-    [ "$2" = 0 ] || { [ "$2" = 2 ] && only_too_close; } || { fail "$1: $2, $(tail -n 60 "$TMPDIR/said")"; return; }
+    [ "$2" = 0 ] || { [ "$2" = 2 ] && only_hosts_were_late "$TMPDIR/said"; } || { fail "$1: $2, $(tail -n 60 "$TMPDIR/said")"; return; }
     core=$(find "$TMPDIR/$1" -path '*/cores/*.core' -not -path '*/control/*')
     [ -n "$core" ] && [ "$(head -c 4 "$core")" = $'\x7fELF' ] && [ "$(stat -c %s "$core")" -gt 100000 ] || { fail "$1: no core: $(ls -l $core)"; return; }
     grep -q "\"kind\":\"fault-in-force\".*\"kept\":\"cores/$(basename "$core")\"" "$TMPDIR/$1"/*/history.jsonl || fail "$1: its core is not told"

@@ -7,6 +7,7 @@
 set -u
 # What moves clocks has no part in a program that is instrumented: its runtime wants to be the first.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
+. tests/live/patience.bash
 bin=${BIN:-build/bin} fails=0
 fail() { echo "remote_limits: $*"; fails=$((fails + 1)); }
 chmod 711 "$TMPDIR"
@@ -17,11 +18,6 @@ for limit in cpu memory pids; do
     grep -q "can: .*$limit-limits" "$TMPDIR/said" || { echo "root's host has no control groups of its own: $(cat "$TMPDIR/said")"; exit 77; }
 done
 
-# Where helpers have to wait for a processor they stamp late, and say so: what is open is open for that alone.
-only_too_close() { # only_too_close FILE
-    local open
-    open=$(grep -E '^  [?] ' "$1") && ! grep -qvE 'too close to tell|harness was late itself|harness itself was late' <<<"$open"
-}
 run() { # run NAME HOSTS
     tests/clusters/ssh in "$bed" ctl env PATH="$(realpath "$bin"):$PATH" "$bin/rankquake" run "$TMPDIR/$1.yaml" --out "$TMPDIR/$1" \
         --provider ssh --hosts "$2" --ssh "ssh -F $bed/ssh_config" 2>&1 </dev/null
@@ -66,7 +62,7 @@ limits: {total: 4m, stall: 2m}
 YAML
 run poor n0,n1 >"$TMPDIR/said"
 rc=$?
-[ $rc = 0 ] || { [ $rc = 2 ] && only_too_close "$TMPDIR/said"; } || fail "a poor host: $rc, $(tail -n 40 "$TMPDIR/said")"
+[ $rc = 0 ] || { [ $rc = 2 ] && only_hosts_were_late "$TMPDIR/said"; } || fail "a poor host: $rc, $(tail -n 40 "$TMPDIR/said")"
 for id in cpu pids memory; do
     grep -qE "\"source\":\"kernel\",\"kind\":\"fault-evidence\",\"id\":\"$id\".*\"by\":\"a control group\",\"count\":[1-9]" "$TMPDIR"/poor/*/history.jsonl ||
         fail "a poor host: the kernel has not counted $id: $(grep -h fault- "$TMPDIR"/poor/*/history.jsonl)"
@@ -111,7 +107,7 @@ limits: {total: 4m, stall: 2m}
 YAML
 run slept n0,n1 >"$TMPDIR/said"
 rc=$?
-[ $rc = 0 ] || { [ $rc = 2 ] && only_too_close "$TMPDIR/said"; } || fail "a host that slept: $rc, $(tail -n 40 "$TMPDIR/said")"
+[ $rc = 0 ] || { [ $rc = 2 ] && only_hosts_were_late "$TMPDIR/said"; } || fail "a host that slept: $rc, $(tail -n 40 "$TMPDIR/said")"
 grep -q '"source":"kernel","kind":"fault-evidence","id":"slept".*"monotonic_ns":0,"boottime_ns":28800000000000' "$TMPDIR"/slept/*/history.jsonl ||
     fail "a host that slept: nothing shows it: $(grep -h fault- "$TMPDIR"/slept/*/history.jsonl)"
 on_for() { sed -n 's/^\([0-9]*\)\.[0-9]* [0-9.]*$/\1/p' "$TMPDIR"/slept/*/logs/"$1"/rank-*.log; }

@@ -4,6 +4,7 @@
 # goes by sockets.
 # deadline: 300 s
 set -u
+. tests/live/patience.bash
 bin=${BIN:-build/bin} fails=0
 fail() { echo "remote_tables: $*"; fails=$((fails + 1)); }
 . tests/live/bed.bash
@@ -26,16 +27,11 @@ timeline:
 YAML
     printf '  - %s\n' "${@:3}" >>"$TMPDIR/$1.yaml"
 }
-# Where helpers have to wait for a processor they stamp late, and say so: what is open is open for that alone.
-only_too_close() { # only_too_close FILE
-    local open
-    open=$(grep -E '^  [?] ' "$1") && ! grep -qvE 'too close to tell|harness was late itself|harness itself was late' <<<"$open"
-}
 passed() { # passed NAME
     local got
     run "$1" >"$TMPDIR/said"
     got=$?
-    [ $got = 0 ] || { [ $got = 2 ] && only_too_close "$TMPDIR/said"; }
+    [ $got = 0 ] || { [ $got = 2 ] && only_hosts_were_late "$TMPDIR/said"; }
 }
 run() { # run NAME
     tests/clusters/ssh in "$bed" ctl env PATH="$(realpath "$bin"):$PATH" "$bin/rankquake" run "$TMPDIR/$1.yaml" --out "$TMPDIR/$1" \

@@ -5,6 +5,7 @@
 # deadline: 1200 s
 set -u
 cd "$(dirname "$0")/../.." || exit 1
+. tests/live/patience.bash
 bin=$(realpath "${BIN:-build/bin}") fails=0
 bed=$TMPDIR/bed
 tests/clusters/ssh up "$bed" 2 >"$TMPDIR/up" 2>&1
@@ -38,10 +39,6 @@ look() { # what of a run is still on the hosts
         tests/clusters/ssh in "$bed" $host ps -eo args | grep -E '^[^ ]*(rankquake-node|rankrun|rankprobe|ranktrain)' && left=1
     done
 }
-only_late() { # what is open is open because two stamps are too close to tell: on a machine that others use
-    local open
-    open=$(grep -E '^  [?] ' "$TMPDIR/said") && ! grep -qvE 'too close to tell|harness was late itself|harness itself was late' <<<"$open"
-}
 printf '| fault | of | felt by | nothing left |\n|---|---|---|---|\n'
 for row in "${rows[@]}"; do
     name=${row%%|*} fault=${row#*|} file=$TMPDIR/struck.yaml runs=$TMPDIR/runs
@@ -64,7 +61,7 @@ YAML
     tests/clusters/ssh in "$bed" ctl "$bin/rankquake" run "$file" --out "$runs" --provider ssh --ssh "ssh -F $bed/ssh_config" \
         --hosts worker@n0,worker@n1 >"$TMPDIR/said" 2>&1 </dev/null
     rc=$?
-    [ $rc = 2 ] && only_late && rc=0
+    [ $rc = 2 ] && only_hosts_were_late "$TMPDIR/said" && rc=0
     history=$(find "$runs" -name history.jsonl -not -path '*/control/*' 2>/dev/null)
     evidence=$(grep -m 1 '"kind":"fault-evidence","id":"f"' ${history:-/dev/null} | grep -oE '"(source|of|what|evidence)":"[^"]*"' | cut -d'"' -f4 | paste -sd' ')
     left=0

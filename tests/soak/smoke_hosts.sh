@@ -7,6 +7,7 @@
 set -u
 unset RANKTRAIN_OPTIONS # as users have it
 cd "$(dirname "$0")/../.." || exit 1
+. tests/live/patience.bash
 bin=$(realpath "${BIN:-build/bin}") fails=0
 trap 'for bed in "$TMPDIR"/ssh "$TMPDIR"/slurm; do [ ! -e "$bed/lock" ] || tests/clusters/"${bed##*/}" down "$bed"; done' EXIT
 chmod 711 "$TMPDIR" # an ordinary user of a host is let in
@@ -30,15 +31,11 @@ play() { # play PLACE SCENARIO
     slurm) tests/clusters/slurm in "$bed" ctl salloc -Q --no-kill -N 4 "${run[@]}" --provider slurm ;;
     esac >"$TMPDIR/said" 2>&1 </dev/null
 }
-only_late() { # what is open is open because two stamps are too close to tell
-    local open
-    open=$(grep -E '^  [?] ' "$TMPDIR/said") && ! grep -qvE 'too close to tell|harness was late itself|harness itself was late' <<<"$open"
-}
 verdict() { # verdict EXIT_CODE
     case $1 in
     0) echo passed ;;
     1) echo failed ;;
-    2) if only_late; then echo late; else echo inconclusive; fi ;;
+    2) if only_hosts_were_late "$TMPDIR/said"; then echo late; else echo inconclusive; fi ;;
     4) echo skipped ;;
     *) echo "exit $1" ;;
     esac
