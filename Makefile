@@ -250,7 +250,13 @@ demo: deps
 test: deps
 	+$(Q)$(ALL_CORES) all test-programs
 	$(Q)BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) ci/test
-test-programs: $(TESTS) $(SPAWNEES) $(FAKE_GPU) $(FAKE_NVML) fuzz-programs
+# A saver without a loader, where there is an archive of the C library; sanitizers want the shared one.
+STATIC_SAVER := $(if $(filter asan tsan cov,$(BUILD)),,$(if $(filter /%,$(shell $(CC) -print-file-name=libc.a)),$(OUT)/tests/harness/crash/saver-static))
+$(OUT)/tests/harness/crash/saver-static: $(OUT)/tests/harness/crash/spawn_saver.o $(call archive,base)
+	@mkdir -p $(@D); echo "  LD   $@"
+	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -static -o $@ $^
+
+test-programs: $(STATIC_SAVER) $(TESTS) $(SPAWNEES) $(FAKE_GPU) $(FAKE_NVML) fuzz-programs
 soak bench: all test-programs
 	$(Q)BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) ci/$@
 mutants: all

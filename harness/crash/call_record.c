@@ -176,6 +176,7 @@ int call_record_serve(struct call_record *r, short revents) {
     for (size_t i = 0; i < DEEDS; i++)
         if (deeds[i].nr == c.nr)
             answer = deeds[i].does(&s);
+    r->seen.no_room += answer == -ENOSPC || answer == -EDQUOT;
     if (answer == CALL_GOES_ON)
         call_watch_pass(r->watch, c.id);
     else if (answer != CALL_ANSWERED)

@@ -42,5 +42,6 @@ struct call_record_seen {
     uint64_t operations; /* that change something */
     uint64_t across;     /* renames and links between the directory and elsewhere */
     uint64_t ring;       /* attempts to use io_uring */
+    uint64_t no_room;    /* calls that were answered that the file system or a quota is full */
 };
 struct call_record_seen call_record_seen(const struct call_record *r);

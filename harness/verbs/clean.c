@@ -11,6 +11,7 @@
 #include "harness/run/presence.h"
 #include "harness/trial/trials.h"
 #include "harness/verbs.h"
+#include "harness/verbs/crashpoints/memory.h"
 #include "harness/verbs/hosts_left.h"
 #include "harness/verbs/wanted_hosts.h"
 
@@ -161,6 +162,26 @@ static void clean_scratch(struct cleaning *c, const struct folder *run, const st
         presence_remove(run);
 }
 
+/* What a killed `crashpoints` had in memory. */
+static void clean_memory(struct cleaning *c, const struct presence *p) {
+    char path[CRASH_MEMORY_PATH_MAX];
+    struct err err;
+    if (!crash_memory_is_left(p))
+        return;
+    crash_memory_path(p, path);
+    /* Who is above the job outlives the harness by a moment, and removes the same. */
+    int r = c->dry ? 0 : -EAGAIN;
+    for (int i = 0; r && i < REMOVALS_MAX; i++)
+        r = crash_memory_remove(p, &err);
+    if (r) {
+        failed(c, &err);
+        return;
+    }
+    printing_line(stdout, "%s %s, left by harness %d, which is dead",
+                  c->dry ? "would remove" : "removed", path, (int)p->harness.pid);
+    c->done++;
+}
+
 static void clean_run(struct cleaning *c, const struct folder *run) {
     ARENA_FINI struct arena a = {0};
     struct presence p;
@@ -176,6 +197,7 @@ static void clean_run(struct cleaning *c, const struct folder *run) {
         printing_line(stdout, "left alone: %s, which belongs to another container", run->path);
     } else if (r == 0) {
         end_left_behind(c, &p);
+        clean_memory(c, &p);
         clean_scratch(c, run, &p);
     }
 }

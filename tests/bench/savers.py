@@ -5,8 +5,8 @@
     DIR    an empty folder on the disk, whose savers have a folder each
     SHAPE  words of a shape that must be in it, as "fsync" or "ranktrain"; all without
 
-For each way (plain, by a FUSE disk, by system calls, and by both over memory, where `crashpoints` has the directory in
-namespaces) there is one saver of each kind, which waits for its turn. In a round each saves once, each first in every so manieth round, so that what else the machine
+For each way (plain, by a FUSE disk, by system calls, and by both with the directory in memory and the record on the disk, as
+`crashpoints` has them in namespaces and, by system calls, on processes) there is one saver of each kind, which waits for its turn. In a round each saves once, each first in every so manieth round, so that what else the machine
 does meets all of them. Prints for each shape "save SHAPE PLAIN_MS" and, for each way, "WAY MS MORE_PERCENT": medians over the
 rounds, MORE_PERCENT the median of each round's own. Where there is no torch its shapes are left out. Exit: 0, 1 when a saver failed."""
 import os
@@ -70,7 +70,7 @@ def main():
         for kind, command in kinds.items():
             wanted = [s for s in shapes if s.split()[0] == kind]
             savers = {way: Saver(way, command, f"{memory if 'memory' in way else place}/{kind}-{way}",
-                                 f"{memory if 'memory' in way else place}/{kind}-{way}.record", programs) for way in WAYS if wanted}
+                                 f"{place}/{kind}-{way}.record", programs) for way in WAYS if wanted}
             for shape in wanted:
                 measure(shape, savers, rounds if "5000000" not in shape else max(1, rounds // 3))
             for saver in savers.values():

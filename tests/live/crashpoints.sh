@@ -7,6 +7,7 @@ set -u
 dir=$TMPDIR/crashpoints
 mkdir "$dir" && cp -R "$(realpath "$BIN")" "$dir/bin" && cp "$OUT/tests/harness/crash/spawn_saver" "$dir/saver" && cp "$OUT/tests/live/spawn_refused" "$dir/refused" && cp "$OUT/tests/harness/crash/spawn_sees" "$dir/sees" || exit 1
 chmod a+x "$TMPDIR" && chmod -R a+rX "$dir" || exit 1
+[ ! -x "$OUT/tests/harness/crash/saver-static" ] || cp "$OUT/tests/harness/crash/saver-static" "$dir/" || exit 1
 . tests/live/says.bash
 export NO_COLOR=1 XDG_CACHE_HOME=$TMPDIR/cache
 rq=$dir/bin/rankquake
@@ -53,6 +54,41 @@ says 0 'nothing was found' 'on processes' \
     "$rq" crashpoints --isolation processes --max-states 10 -- ../saver '{dir}' good
 [ -z "$(find runs -name 'stage-*')" ] || fail 'on processes: directories are left'
 
+# ---- on processes what is recorded lies in memory, where there is enough ----
+# Each in a /dev/shm of its own, into which nobody else puts anything.
+cat >with_shm.sh <<'END'
+mount -t tmpfs -o size=$1 tmpfs /dev/shm && shift || exit 1
+"$@"
+rc=$?
+find /dev/shm -mindepth 1
+exit $rc
+END
+# Where it is the job says, outside its directory.
+cat >where.sh <<'END'
+echo "$(stat -f -c %T "$1") $1 $(stat -c %a "$1/..")" >>where
+[ "$2" != full ] || [ -e "$1/b" ] || head -c 8000000 /dev/zero >"$1/b" 2>/dev/null
+[ "$2" != refuses ] || [ "$(stat -f -c %T "$1")" != tmpfs ] || { echo not in memory; exit 1; }
+echo done >"$1/a" || :
+END
+recorded() { # recorded WHAT SIZE CODE PATTERN WHERE N ARGUMENT...: WHERE: the first N lines of the file, an expression
+    : >where
+    says "$3" "$4" "$1" unshare -rm bash with_shm.sh "$2" "$rq" crashpoints --isolation processes --max-states 1 --deaths process "${@:7}"
+    ! grep '^/dev/shm/' "$dir/said" || fail "$1: something is left in /dev/shm"
+    head -n "$6" where | tr '\n' ' ' | grep -qE "^$5 \$" || {
+        cat where
+        fail "$1: it did not lie in $5"
+    }
+}
+if unshare -rm mount -t tmpfs tmpfs /dev/shm 2>/dev/null && [ "$(stat -f -c %T .)" != tmpfs ]; then
+    memory='tmpfs /dev/shm/rankquake-crashpoints-[0-9-]+/dir 700' disk="[^ ]+ $dir/desk/runs/[^ ]+/scratch/dir [0-7]+"
+    recorded 'in memory' 64m 0 'nothing was found' "$memory" 1 --max-bytes 60000000 -- sh where.sh '{dir}' good
+    ! grep 'not in memory' "$dir/said" || fail 'in memory: said that it is not'
+    recorded 'a small /dev/shm' 64m 0 'lay on the disk, not in memory: /dev/shm has 67.1 MB left, and 1073.7' "$disk" 1 -- sh where.sh '{dir}' good
+    recorded 'became full' 4m 2 'not in memory: .* became full, and was started once more' "$memory $disk" 2 --max-bytes 4000000 -- sh where.sh '{dir}' full
+    recorded 'refuses memory' 64m 0 'not in memory: there the command failed' "$memory $disk" 2 --max-bytes 60000000 -- sh where.sh '{dir}' refuses
+    recorded 'fails by itself' 64m 3 'ended with exit code 1' "$memory $disk" 2 --max-bytes 60000000 -- sh -c 'sh where.sh "$0"; false' '{dir}'
+fi
+
 # ---- what is planted is found ----
 finds() { # finds VARIANT VERDICT PATTERN [OPTION...]
     says 1 "^[0-9]+\. $2" "$1" "$rq" crashpoints --max-states 20 "${@:4}" --dir ckpt -- ../saver ckpt "$1"
@@ -86,6 +122,16 @@ ls "$run"/states/*/latest >"$dir/said" 2>&1 || fail 'the state is not there to l
 grep -q '<failure type="hard failure"' "$run/junit.xml" || fail 'junit.xml has no failure'
 grep -q '<circle class="bad"' "$run/report.html" || fail 'the page has no bad point'
 grep -q '"verdict":"hard failure"' "$run/trials.jsonl" || fail 'trials.jsonl has no bad trial'
+
+# Nothing can be loaded into a program without a loader: by system calls the same is found.
+if [ -x ../saver-static ]; then
+    says 1 'hard failure' 'a static program' "$rq" crashpoints --record calls --max-states 20 --dir ckpt -- ../saver-static ckpt early-pointer
+    says_too 'a static program' 'recorded by system calls'
+    says_too 'a static program' 'what .*death after the rename of latest.tmp to latest'
+    says 1 'hard failure' 'a static program on processes' "$rq" crashpoints --isolation processes --max-states 20 -- ../saver-static '{dir}' early-pointer
+else
+    echo 'a static program was not tried: there is no libc.a, or a sanitizer is in all programs'
+fi
 
 # ---- as another user ----
 ordinary=()
@@ -132,13 +178,25 @@ says 2 'the record is full \(4096 bytes' 'a record that is too large' "$rq" cras
 # ---- killed in the middle ----
 nap=5$$ # seconds: who sleeps so long is of this script
 killed() { # killed ISOLATION [AS...]
-    "${@:2}" "$rq" crashpoints --isolation "$1" --out "killed${2-}" -- sh -c 'echo "$$ in $0" >"$0/x"; echo >&2; [ -e ../go ] || exec sleep "$1"' '{dir}' $nap >"$dir/said" 2>&1 &
+    "${@:2}" "$rq" crashpoints --isolation "$1" --out "killed-$1${2-}" -- sh -c 'echo "$$ in $0" >"$0/x"; echo >&2; [ -e ../go ] || exec sleep "$1"' '{dir}' $nap >"$dir/said" 2>&1 &
     own=$!
     tail --pid=$own -n 0 -f /dev/null & wait_end=$!
     timeout 180 bash -c 'until pgrep -fx "sleep $0" >/dev/null; do read -rt 0.05 <> <(:); done; :' $nap || fail "killed, $*: the job did not start"
     kill -9 $own
     wait $wait_end 2>/dev/null
     timeout 180 bash -c 'while pgrep -fx "sleep $0" >/dev/null; do read -rt 0.05 <> <(:); done; :' $nap || fail "killed, $*: the job is left"
+    [ "$1" = namespaces ] || cleaned "killed-$1${2-}" "${@:2}"
+}
+roomy=0
+[ "$(stat -f -c %T /dev/shm)" = tmpfs ] && [ "$(stat -f -c %T .)" != tmpfs ] && [ "$(df --output=avail -k /dev/shm | tail -n 1)" -gt 1100000 ] &&
+    [ "$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)" -gt 1100000 ] && roomy=1
+cleaned() { # cleaned OUT [AS...]: what a killed one had in /dev/shm goes with the folder of its runs
+    local left
+    left=/dev/shm/rankquake-crashpoints-$(sed -n 's/.*"space": *"pid:\[\([0-9]*\)\]".*"harness", *"pid": *\([0-9]*\), *"start_ticks": *\([0-9]*\).*/\1-\2-\3/p' "$1"/*/presence.json)
+    [ $roomy = 0 ] || [ -d "$left" ] || fail "killed, ${*:2}: there is no $left"
+    [ $roomy = 0 ] || says 0 "would remove $left, left by harness" "clean --dry-run of what was killed, ${*:2}" "${@:2}" "$rq" clean --dry-run "$1"
+    says 0 "removed $([ $roomy = 0 ] || echo "$left, left by harness")" "clean of what was killed, ${*:2}" "${@:2}" "$rq" clean "$1"
+    [ ! -e "$left" ] || fail "killed, ${*:2}: $left is left"
 }
 for kind in namespaces processes; do
     killed $kind

@@ -10,15 +10,18 @@
 #include "harness/crash/call_record.h"
 #include "harness/crash/folder.h"
 #include "harness/crash/told.h"
+#include "harness/verbs/crashpoints/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -275,6 +278,14 @@ static bool was_refused(const struct baseline *b) {
            WEXITSTATUS(o->status) == EXIT_SKIPPED && says_disk(o);
 }
 
+/* Memory may have been full, or refuse what a disk allows; that it is told from a job that fails by itself,
+ * that is started once more on the disk. */
+static bool is_of_memory(const struct baseline *b) {
+    const struct resumption *o = &b->c->baseline;
+    return b->c->in_memory && (o->how == ATTEMPT_FAILED || o->how == ATTEMPT_BROKEN ||
+                               (b->record && call_record_seen(b->record).no_room));
+}
+
 static int end(struct baseline *b, const char *path) {
     struct crashing *c = b->c;
     struct stage_end e;
@@ -291,6 +302,8 @@ static int end(struct baseline *b, const char *path) {
         return EXIT_INTERRUPTED;
     if (b->fuse && was_refused(b))
         return EXIT_SKIPPED;
+    if (is_of_memory(b))
+        return -EAGAIN;
     c->record_full = b->fuse && c->baseline.how == ATTEMPT_ENDED && says_disk(&c->baseline);
     if (c->baseline.how == ATTEMPT_BROKEN) {
         fprintf(stderr, "rankquake crashpoints: %s\n", c->baseline.why);
@@ -328,6 +341,43 @@ static int record_by(struct crashing *c, bool fuse) {
     return code;
 }
 
+/* ---- in memory ---- */
+
+static bool is_memory(const char *path) {
+    struct statfs fs;
+    return statfs(path, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
+}
+
+/* As record_by. -EAGAIN: it is to be done again on the disk. */
+static int record_in_memory(struct crashing *c) {
+    struct err err = {0};
+    char path[CRASH_MEMORY_PATH_MAX];
+    const char *usual = c->dir;
+    if (crash_memory_make(&c->own, c->max_bytes ? c->max_bytes : (uint64_t)1 << 30, &err) != 0) {
+        c->not_memory = arena_strdup(&c->arena, err.msg);
+        return -EAGAIN;
+    }
+    crash_memory_path(&c->own, path);
+    crashing_place(c, arena_printf(&c->arena, "%s/dir", path));
+    c->in_memory = true;
+    int code = record_by(c, false);
+    c->in_memory = false;
+    crashing_place(c, usual);
+    if (crash_memory_remove(&c->own, &err) != 0)
+        return verb_broken(c->arguments->verb, &err);
+    if (code == -EAGAIN)
+        c->not_memory = "there the command failed, or it became full, and was started once more";
+    return code;
+}
+
+/* Where all see one tree {dir} is put into memory, as it is in namespaces: no disk is waited for. */
+static int record_by_calls(struct crashing *c) {
+    int code = -EAGAIN;
+    if (c->placed && !c->namespaces && !is_memory(c->out.path))
+        code = record_in_memory(c);
+    return code == -EAGAIN ? record_by(c, false) : code;
+}
+
 /* By a disk of ours, which sees mappings and static programs alike; else by system calls. */
 static int record_any(struct crashing *c) {
     struct err err = {0};
@@ -338,7 +388,7 @@ static int record_any(struct crashing *c) {
     if (code != EXIT_SKIPPED)
         return code;
     if (!only_fuse && call_watch_check(&err) == 0)
-        return record_by(c, false);
+        return record_by_calls(c);
     const char *no_fuse = c->namespaces ? c->baseline.why : "it takes namespaces";
     fprintf(stderr, "rankquake crashpoints: nothing can be recorded here.%s%s%s%s%s\n",
             only_calls ? "" : " By FUSE: ", only_calls ? "" : no_fuse,

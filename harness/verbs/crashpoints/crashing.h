@@ -11,6 +11,7 @@
 #include "harness/crash/stage.h"
 #include "harness/crash/states.h"
 #include "harness/plan/plan.h"
+#include "harness/run/presence.h"
 #include "harness/scenario/pattern.h"
 #include "harness/verbs.h"
 #include "reports/crash_points.h"
@@ -73,8 +74,11 @@ struct crashing {
     size_t observed_n;
     /* what was found */
     struct folder out;
+    struct presence own; /* the note in it */
     struct disk_record record;
     const char *recorded_by;
+    bool in_memory;         /* {dir} lies in /dev/shm now, though there are no namespaces */
+    const char *not_memory; /* why it did not while the record was made; NULL: it did */
     uint64_t across;
     bool record_full;
     struct resumption baseline;
@@ -107,6 +111,11 @@ const char *crashing_disks(const struct crashing *c, const char *dir, char ret[P
 int crashing_make_disks(const struct crashing *c, const char *dir, struct err *err);
 /* What a start of a scenario has come to, by its exit code. */
 void crashing_read_end(struct resumption *o);
+
+/* ---- crashpoints.c ---- */
+
+/* The command with this directory in the place of {dir}, and as the directory of a stage. */
+void crashing_place(struct crashing *c, const char *dir);
 
 /* ---- baseline.c ---- */
 

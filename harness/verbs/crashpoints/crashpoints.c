@@ -9,7 +9,6 @@
 #include "harness/crash/barriers.h"
 #include "harness/play/announcement.h"
 #include "harness/play/suite.h"
-#include "harness/run/presence.h"
 #include "harness/scenario/command.h"
 #include "harness/scenario/scenario.h"
 
@@ -228,6 +227,11 @@ static void put_command(struct crashing *c, const char *dir) {
         c->result = with_dir(&c->arena, c->result_asked, dir, &(bool){false});
 }
 
+void crashing_place(struct crashing *c, const char *dir) {
+    c->dir = dir;
+    put_command(c, dir);
+}
+
 static int take_cwd(struct crashing *c) {
     char cwd[PATH_MAX];
     struct err err;
@@ -319,17 +323,15 @@ static int make_out(struct crashing *c) {
     if (suite_make_dir(out ? out : "runs", title, (uint64_t)c->seed, &c->out, &err) != 0)
         return verb_broken(c->arguments->verb, &err);
     /* `clean` finds what is left where we are killed. */
-    struct presence own;
-    presence_own(&own, false);
-    if (presence_write(&c->out, &own, &err) != 0)
+    presence_own(&c->own, false);
+    if (presence_write(&c->out, &c->own, &err) != 0)
         return verb_broken(c->arguments->verb, &err);
     if (!c->placed)
         return 0;
-    c->dir = arena_printf(&c->arena, "%s/scratch/dir", c->out.path);
     int code = c->scenario ? crashing_write_scenario(c) : 0;
     if (code)
         return code;
-    put_command(c, c->dir);
+    crashing_place(c, arena_printf(&c->arena, "%s/scratch/dir", c->out.path));
     return folder_make(&c->out, "scratch/dir", 0755, &err) == 0
                ? 0
                : verb_broken(c->arguments->verb, &err);
@@ -358,12 +360,16 @@ static bool try_all(struct crashing *c) {
 }
 
 static void say_facts(struct crashing *c, int64_t took_ns) {
-    const char **v = arena_array(&c->arena, const char *, 12);
+    const char **v = arena_array(&c->arena, const char *, 13);
     size_t n = 0;
     v[n++] = arena_printf(&c->arena,
                           "recorded by %s: %zu operations, %.1f MB written, %zu save%s, %.1f s",
                           c->recorded_by, c->record.n, (double)c->record.bytes / 1e6, c->saves_n,
                           c->saves_n == 1 ? "" : "s", (double)c->baseline.ran_ns / 1e9);
+    if (c->not_memory)
+        v[n++] = arena_printf(&c->arena,
+                              "while it was recorded {dir} lay on the disk, not in memory: %s",
+                              c->not_memory);
     v[n++] = arena_printf(&c->arena, "tried: the points %zu to %zu%s", c->from, c->to,
                           c->all || c->saves_asked || c->first == 0
                               ? ""
