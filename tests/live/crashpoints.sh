@@ -68,6 +68,7 @@ cat >where.sh <<'END'
 echo "$(stat -f -c %T "$1") $1 $(stat -c %a "$1/..")" >>where
 [ "$2" != full ] || [ -e "$1/b" ] || head -c 8000000 /dev/zero >"$1/b" 2>/dev/null
 [ "$2" != refuses ] || [ "$(stat -f -c %T "$1")" != tmpfs ] || { echo not in memory; exit 1; }
+[ "$2" != renames ] || { echo new >new && mv new "$1/c"; }
 echo done >"$1/a" || :
 END
 recorded() { # recorded WHAT SIZE CODE PATTERN WHERE N ARGUMENT...: WHERE: the first N lines of the file, an expression
@@ -84,8 +85,9 @@ if unshare -rm mount -t tmpfs tmpfs /dev/shm 2>/dev/null && [ "$(stat -f -c %T .
     recorded 'in memory' 64m 0 'nothing was found' "$memory" 1 --max-bytes 60000000 -- sh where.sh '{dir}' good
     ! grep 'not in memory' "$dir/said" || fail 'in memory: said that it is not'
     recorded 'a small /dev/shm' 64m 0 'lay on the disk, not in memory: /dev/shm has 67.1 MB left, and 1073.7' "$disk" 1 -- sh where.sh '{dir}' good
-    recorded 'became full' 4m 2 'not in memory: .* became full, and was started once more' "$memory $disk" 2 --max-bytes 4000000 -- sh where.sh '{dir}' full
-    recorded 'refuses memory' 64m 0 'not in memory: there the command failed' "$memory $disk" 2 --max-bytes 60000000 -- sh where.sh '{dir}' refuses
+    recorded 'became full' 4m 2 'not in memory: /dev/shm became full, so it was started once more' "$memory $disk" 2 --max-bytes 4000000 -- sh where.sh '{dir}' full
+    recorded 'refuses memory' 64m 0 'not in memory: the command failed there' "$memory $disk" 2 --max-bytes 60000000 -- sh where.sh '{dir}' refuses
+    recorded 'renames from the disk' 64m 0 'not in memory: the command renames between' "$memory $disk" 2 --max-bytes 60000000 -- sh where.sh '{dir}' renames
     recorded 'fails by itself' 64m 3 'ended with exit code 1' "$memory $disk" 2 --max-bytes 60000000 -- sh -c 'sh where.sh "$0"; false' '{dir}'
 fi
 

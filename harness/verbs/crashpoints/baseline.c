@@ -278,12 +278,20 @@ static bool was_refused(const struct baseline *b) {
            WEXITSTATUS(o->status) == EXIT_SKIPPED && says_disk(o);
 }
 
-/* Memory may have been full, or refuse what a disk allows; that it is told from a job that fails by itself,
- * that is started once more on the disk. */
-static bool is_of_memory(const struct baseline *b) {
+/* What would have been otherwise on the disk, or may have been; NULL: nothing. A rename out of the disk
+ * into memory is refused, and a job may copy then. */
+static const char *fault_of_memory(const struct baseline *b) {
     const struct resumption *o = &b->c->baseline;
-    return b->c->in_memory && (o->how == ATTEMPT_FAILED || o->how == ATTEMPT_BROKEN ||
-                               (b->record && call_record_seen(b->record).no_room));
+    struct call_record_seen seen = {0};
+    if (!b->c->in_memory)
+        return NULL;
+    if (b->record)
+        seen = call_record_seen(b->record);
+    if (seen.no_room)
+        return "/dev/shm became full";
+    if (seen.across)
+        return "the command renames between {dir} and elsewhere";
+    return o->how == ATTEMPT_FAILED || o->how == ATTEMPT_BROKEN ? "the command failed there" : NULL;
 }
 
 static int end(struct baseline *b, const char *path) {
@@ -302,8 +310,11 @@ static int end(struct baseline *b, const char *path) {
         return EXIT_INTERRUPTED;
     if (b->fuse && was_refused(b))
         return EXIT_SKIPPED;
-    if (is_of_memory(b))
+    const char *fault = fault_of_memory(b);
+    if (fault) {
+        c->not_memory = arena_printf(&c->arena, "%s, so it was started once more", fault);
         return -EAGAIN;
+    }
     c->record_full = b->fuse && c->baseline.how == ATTEMPT_ENDED && says_disk(&c->baseline);
     if (c->baseline.how == ATTEMPT_BROKEN) {
         fprintf(stderr, "rankquake crashpoints: %s\n", c->baseline.why);
@@ -363,11 +374,7 @@ static int record_in_memory(struct crashing *c) {
     int code = record_by(c, false);
     c->in_memory = false;
     crashing_place(c, usual);
-    if (crash_memory_remove(&c->own, &err) != 0)
-        return verb_broken(c->arguments->verb, &err);
-    if (code == -EAGAIN)
-        c->not_memory = "there the command failed, or it became full, and was started once more";
-    return code;
+    return crash_memory_remove(&c->own, &err) == 0 ? code : verb_broken(c->arguments->verb, &err);
 }
 
 /* Where all see one tree {dir} is put into memory, as it is in namespaces: no disk is waited for. */
