@@ -180,7 +180,7 @@ says 2 'the record is full \(4096 bytes' 'a record that is too large' "$rq" cras
 # ---- killed in the middle ----
 nap=5$$ # seconds: who sleeps so long is of this script
 killed() { # killed ISOLATION [AS...]
-    "${@:2}" "$rq" crashpoints --isolation "$1" --out "killed-$1${2-}" -- sh -c 'echo "$$ in $0" >"$0/x"; echo >&2; [ -e ../go ] || exec sleep "$1"' '{dir}' $nap >"$dir/said" 2>&1 &
+    "${@:2}" "$rq" crashpoints --isolation "$1" --max-bytes 1000000 --out "killed-$1${2-}" -- sh -c 'echo "$$ in $0" >"$0/x"; echo >&2; [ -e ../go ] || exec sleep "$1"' '{dir}' $nap >"$dir/said" 2>&1 &
     own=$!
     tail --pid=$own -n 0 -f /dev/null & wait_end=$!
     timeout 180 bash -c 'until pgrep -fx "sleep $0" >/dev/null; do read -rt 0.05 <> <(:); done; :' $nap || fail "killed, $*: the job did not start"
@@ -190,8 +190,8 @@ killed() { # killed ISOLATION [AS...]
     [ "$1" = namespaces ] || cleaned "killed-$1${2-}" "${@:2}"
 }
 roomy=0
-[ "$(stat -f -c %T /dev/shm)" = tmpfs ] && [ "$(stat -f -c %T .)" != tmpfs ] && [ "$(df --output=avail -k /dev/shm | tail -n 1)" -gt 1100000 ] &&
-    [ "$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)" -gt 1100000 ] && roomy=1
+[ "$(stat -f -c %T /dev/shm)" = tmpfs ] && [ "$(stat -f -c %T .)" != tmpfs ] && [ "$(df --output=avail -k /dev/shm | tail -n 1)" -gt 100000 ] &&
+    [ "$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)" -gt 100000 ] && roomy=1
 cleaned() { # cleaned OUT [AS...]: what a killed one had in /dev/shm goes with the folder of its runs
     local left
     left=/dev/shm/rankquake-crashpoints-$(sed -n 's/.*"space": *"pid:\[\([0-9]*\)\]".*"harness", *"pid": *\([0-9]*\), *"start_ticks": *\([0-9]*\).*/\1-\2-\3/p' "$1"/*/presence.json)
