@@ -91,6 +91,15 @@ if unshare -rm mount -t tmpfs tmpfs /dev/shm 2>/dev/null && [ "$(stat -f -c %T .
     recorded 'fails by itself' 64m 3 'ended with exit code 1' "$memory $disk" 2 --max-bytes 60000000 -- sh -c 'sh where.sh "$0"; false' '{dir}'
 fi
 
+# ---- a job that tells nothing is parted by its pauses, and a disk that takes long for each sync makes none ----
+says 0 'nothing was found' 'a job that tells nothing' "$rq" crashpoints --out quiet --max-states 1 --deaths process --dir ckpt -- ../saver ckpt good silent
+parted() { # parted WORD SAVES: with 30 ms before each operation that has the word, and a microsecond before the others
+    cp -R quiet/* "quiet-$1" && awk -v word="\"$1\"" '/"t_ns":/ { t += index($0, word) ? 30000000 : 1000; sub(/"t_ns":[0-9]+/, "\"t_ns\":" t) } { print }' quiet/*/record >"quiet-$1/record"
+    says 0 "operations in $2 saves" "pauses before $1" "$rq" crashpoints --from "quiet-$1" --max-states 1 --deaths process --dir ckpt -- ../saver ckpt good silent
+}
+parted sync 1
+parted mkdir 3
+
 # ---- what is planted is found ----
 finds() { # finds VARIANT VERDICT PATTERN [OPTION...]
     says 1 "^[0-9]+\. $2" "$1" "$rq" crashpoints --max-states 20 "${@:4}" --dir ckpt -- ../saver ckpt "$1"

@@ -60,13 +60,19 @@ static bool tells_begin(const struct disk_record *r) {
     return false;
 }
 
+/* It ends something. It is recorded when it has returned, so how long the disk took for it looks like a
+ * pause before it. */
+static bool is_sync(const struct disk_operation *o) {
+    return o->deed == DISK_SYNC || o->deed == DISK_SYNC_DATA || o->deed == DISK_SYNC_ALL;
+}
+
 static bool begins(const struct crashing *c, bool told, int64_t quiet, size_t i, int64_t last_ns) {
     const struct disk_operation *o = &c->record.v[i];
     if (o->deed == DISK_HAD)
         return false;
     if (told)
         return is_mark(o, "checkpoint-begin ");
-    return changes(o) && (!last_ns || o->t_ns - last_ns > quiet);
+    return changes(o) && !is_sync(o) && (!last_ns || o->t_ns - last_ns > quiet);
 }
 
 static void add_save(struct crashing *c, size_t from) {
