@@ -53,9 +53,9 @@ job:
 timeline:
   - {id: cpu, when: {step: 10}, fault: node-cpu, with: {percent: 10}, on: n1}
   - {id: busy, when: {after: cpu, log: '/no processor/'}, heal: cpu}
-  - {id: pids, when: {after: busy, step: 40}, fault: node-pids, on: n1}
+  - {id: pids, when: {after: busy}, fault: node-pids, on: n1}
   - {id: more, when: {after: pids, log: '/fork: retry/'}, heal: pids}
-  - {id: memory, when: {after: more, step: 60}, fault: node-memory, with: {more: 64}, on: n1}
+  - {id: memory, when: {after: more}, fault: node-memory, with: {more: 64}, on: n1}
   - {id: fed, when: {after: memory, log: '/no memory/'}, heal: memory}
 expect: {outcome: succeeded, restarts: 0}
 limits: {total: 4m, stall: 2m}
