@@ -2,6 +2,7 @@
 
 #include "base/sys/file.h"
 #include "base/sys/namespace.h"
+#include "base/sys/process.h"
 #include "faults/mechanism/call_watch.h"
 #include "faults/mechanism/clock_page.h"
 #include "faults/mechanism/disk/disk.h"
@@ -12,20 +13,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* Whoever injects is an ancestor of the process it makes exit, here as in a node. */
 static int try_seize(struct err *err) {
     struct err why = {0};
-    pid_t parent = getpid(), pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        while (getppid() == parent)
-            pause();
-        _exit(0);
-    }
+    pid_t pid = process_fork_idle();
     if (pid < 0)
         return err_set(err, -errno, "fork");
     int r = seize_exit(pid, 0, &why);

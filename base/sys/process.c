@@ -57,6 +57,17 @@ int process_wait_end(const struct process *p, int64_t timeout_ns) {
     }
 }
 
+pid_t process_fork_idle(void) {
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (getppid() == parent)
+            pause();
+        _exit(0);
+    }
+    return pid;
+}
+
 int process_reap(const struct process *p, int64_t timeout_ns, int *ret_status) {
     int code = process_wait_end(p, timeout_ns), status;
     if (code)

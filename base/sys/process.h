@@ -79,6 +79,10 @@ int process_wait_end(const struct process *p, int64_t timeout_ns);
  * -ECHILD. */
 int process_reap(const struct process *p, int64_t timeout_ns, int *ret_status);
 
+/* A child that does nothing, for trials on a process of one's own; it ends with the caller. Its pid, for kill and waitpid;
+ * -1 with errno. */
+pid_t process_fork_idle(void);
+
 /* What /proc/PID/stat says. */
 struct process_look {
     char state; /* 'Z', 'X': it has ended */

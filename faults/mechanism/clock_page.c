@@ -1,5 +1,7 @@
 #include "faults/mechanism/clock_page.h"
 
+#include "base/str.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -104,4 +106,25 @@ int clock_page_told(int fd, int64_t since_ns, struct clock_told *ret) {
         if (w.v[i].first.real_ns >= since_ns - lag_ns)
             add_told(ret, &w.v[i]);
     return 0;
+}
+
+/* ---- who reads it ---- */
+
+const char *const *clock_page_env(struct arena *a, const char *const *env, const char *object,
+                                  const char *path) {
+    static const char preload[] = "LD_PRELOAD=";
+    const char *users = preload;
+    size_t given = 0, kept = 0;
+    while (env[given])
+        given++;
+    const char **more = arena_array(a, const char *, given + 3);
+    for (size_t i = 0; i < given; i++)
+        if (str_starts(env[i], preload))
+            users = env[i];
+        else
+            more[kept++] = env[i];
+    more[kept++] = arena_printf(a, "%s%s%s", users, users[strlen(preload)] ? ":" : "", object);
+    more[kept++] = arena_printf(a, CLOCK_PAGE_VARIABLE "=%s", path);
+    more[kept] = NULL;
+    return more;
 }

@@ -8,6 +8,7 @@
  * and for each that asked for the time while it was wrong, what it was told. */
 #pragma once
 
+#include "base/arena.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -95,6 +96,11 @@ struct clock_told {
     char program[CLOCK_PROGRAM_MAX]; /* one of those that asked */
 };
 int clock_page_told(int fd, int64_t since_ns, struct clock_told *ret);
+
+/* An environment whose programs take along the object of that path, behind what the user has there, and read the page
+ * of that path. NULL-ended, the arena's; the entries that stay are env's. */
+const char *const *clock_page_env(struct arena *a, const char *const *env, const char *object,
+                                  const char *path);
 
 static inline int64_t clock_ahead_by(const struct clock_reading *r) {
     return r->said_ns - r->real_ns;

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -192,18 +191,6 @@ void limit_group_count(const struct limit_group *g, struct buf *out) {
 
 /* ---- whether one can be had ---- */
 
-/* Of a caller who is its parent: it does nothing, and ends with it. */
-static pid_t start_child(void) {
-    pid_t parent = getpid(), pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        while (getppid() == parent)
-            pause();
-        _exit(0);
-    }
-    return pid;
-}
-
 static int try_on(struct limit_group *g, pid_t pid, struct err *err) {
     struct err why;
     int r = mkdir(g->path, 0755) != 0 ? err_set(&why, -errno, "make %s", g->path) : 0;
@@ -233,7 +220,7 @@ int limit_group_check(enum node_limit what, struct err *err) {
     int r = limit_group_name(what, owner, &g, err);
     if (r)
         return r;
-    pid_t pid = start_child();
+    pid_t pid = process_fork_idle();
     if (pid < 0) {
         limit_group_fini(&g);
         return err_set(err, -ENOTSUP, "fork");

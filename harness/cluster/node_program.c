@@ -34,25 +34,6 @@ static bool is_of_step(const char *entry) {
     return str_starts(entry, "SLURM") || str_starts(entry, "PMI") || str_starts(entry, "SRUN_");
 }
 
-/* What makes them read the node's own wall clock, behind what the user has there. */
-static const char *const *clock_environment(const struct host_clock *wall, struct arena *a,
-                                            const char **env, size_t n) {
-    static const char preload[] = "LD_PRELOAD=";
-    const char *users = preload;
-    size_t kept = 0;
-    if (wall->page < 0)
-        return env;
-    for (size_t i = 0; i < n; i++)
-        if (str_starts(env[i], preload))
-            users = env[i];
-        else
-            env[kept++] = env[i];
-    env[kept++] = arena_printf(a, "%s%s%s", users, users[strlen(preload)] ? ":" : "", wall->object);
-    env[kept++] = arena_printf(a, CLOCK_PAGE_VARIABLE "=%s", wall->path);
-    env[kept] = NULL;
-    return env;
-}
-
 const char *const *node_program_env_of_host(struct arena *a, const struct json *list,
                                             const struct host_clock *wall) {
     const char *const *said = node_program_strings(a, list);
@@ -61,12 +42,12 @@ const char *const *node_program_env_of_host(struct arena *a, const struct json *
         n++;
     while (environ[own])
         own++;
-    const char **v = arena_array(a, const char *, n + own + 3);
+    const char **v = arena_array(a, const char *, n + own + 1);
     memcpy(v, said, n * sizeof(*v));
     for (size_t i = 0; i < own; i++)
         if (!is_said(said, environ[i]) && !is_of_step(environ[i]))
             v[n++] = environ[i];
-    return clock_environment(wall, a, v, n);
+    return wall->page < 0 ? v : clock_page_env(a, v, wall->object, wall->path);
 }
 
 /* ---- its start ---- */

@@ -6,27 +6,16 @@
 # deadline: 480 s
 set -u
 command -v ssh-keygen >/dev/null || { echo 'no ssh-keygen here (Debian: openssh-client)'; exit 77; }
-dir=$TMPDIR/certify bed=$TMPDIR/bed
+dir=$TMPDIR/certify
 mkdir "$dir"
 . tests/live/says.bash
+. tests/live/bed.bash
+. tests/live/pair.bash
 rq=$(cd "$BIN" && pwd)/rankquake
-tests/clusters/ssh up "$bed" 3 >"$TMPDIR/up" 2>&1
-case $? in
-0) trap 'tests/clusters/ssh down "$bed"' EXIT ;;
-77) cat "$TMPDIR/up"; exit 77 ;;
-*) echo "no hosts: $(cat "$TMPDIR/up")"; exit 1 ;;
-esac
+bed_up ssh 3
 ssh-keygen -q -t ed25519 -N '' -C '' -f "$dir/key" && echo "ops@example $(cat "$dir/key.pub")" >"$dir/signers" || exit 1
 job() { # job NAME STEPS ENTRY
-    cat >"$dir/$1.yaml" <<END
-scenario: $1
-cluster: {nodes: 2}
-job:
-  nnodes: "1:2"
-  rdzv_conf: {hb: 1s, fence: 20s, hard: 21s, suspect: 23s}
-  run: [ranktrain, --steps=$2, --compute-ms=10, --checkpoint-every=10, --collective-timeout=60, "--checkpoint-dir={shared}/ckpt"]
-timeline: [$3]
-END
+    pair "$@" >"$dir/$1.yaml"
 }
 job killed 40 '{id: hit, when: {step: 25}, fault: worker-kill, on: n1/0}'
 job limited 40 '{id: slow, when: {step: 25}, fault: net-delay, with: {groups: "n0|n1", delay: 50ms}, for: 1s}'

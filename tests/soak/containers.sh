@@ -6,6 +6,7 @@
 # deadline: 600 s
 set -u
 cd "$(dirname "$0")/../.." || exit 1
+. tests/live/pair.bash
 command -v podman >/dev/null || { echo 'no podman here (Debian: podman)'; exit 77; }
 if [ -z "${CONTAINERS_OWN-}" ]; then
     unshare -m true 2>/dev/null || { echo "this host grants no mounts of one's own"; exit 77; }
@@ -25,16 +26,7 @@ for name in c0 c1; do
         { echo "podman runs no container here: $(tail -n 1 "$dir/up")"; exit 77; }
 done
 scenario() { # scenario NAME ENTRY
-    cat >"$dir/$1.yaml" <<END
-scenario: $1
-cluster: {nodes: 2}
-job:
-  nnodes: "1:2"
-  rdzv_conf: {hb: 1s, fence: 20s, hard: 21s, suspect: 23s}
-  run: [ranktrain, --steps=40, --compute-ms=10, --checkpoint-every=10, --collective-timeout=60, "--checkpoint-dir={shared}/ckpt"]
-timeline: [$2]
-expect: {outcome: succeeded}
-END
+    { pair "$1" 40 "$2" && echo 'expect: {outcome: succeeded}'; } >"$dir/$1.yaml"
     printf 'podman --root %s --runroot %s exec -i %s %s/rankquake-node\n' "$dir/root" "$dir/runroot" c0 "$bin" "$dir/root" "$dir/runroot" c1 "$bin" >"$dir/hosts"
     "$bin/rankquake" run "$dir/$1.yaml" --provider exec --hostfile "$dir/hosts" --out "$dir/runs" >"$dir/said" 2>&1
     rc=$?

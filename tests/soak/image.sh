@@ -6,6 +6,7 @@
 # deadline: 1800 s
 set -u
 cd "$(dirname "$0")/../.." || exit 1
+. tests/live/pair.bash
 for program in podman buildah mmdebstrap; do
     command -v $program >/dev/null || { echo "no $program here (Debian: $program)"; exit 77; }
 done
@@ -89,16 +90,7 @@ for name in c0 c1; do
     printf 'podman %s exec -i %s /usr/lib/rankquake/rankquake-node\n' "${store[*]}" $name >>"$dir/hosts"
 done
 broken() { # broken NAME ENTRY
-    cat >"$dir/$1.yaml" <<END
-scenario: $1
-cluster: {nodes: 2}
-job:
-  nnodes: "1:2"
-  rdzv_conf: {hb: 1s, fence: 20s, hard: 21s, suspect: 23s}
-  run: [ranktrain, --steps=40, --compute-ms=10, --checkpoint-every=10, --collective-timeout=60, "--checkpoint-dir={shared}/ckpt"]
-timeline: [$2]
-expect: {outcome: succeeded}
-END
+    { pair "$1" 40 "$2" && echo 'expect: {outcome: succeeded}'; } >"$dir/$1.yaml"
     (cd "$dir" && "$here" run "$1.yaml" --provider exec --hostfile "$dir/hosts" --out "$dir/runs") >"$dir/said" 2>&1
     local rc=$?
     [ $rc = 0 ] && grep -q '"kind":"fault-evidence"' "$dir"/runs/"$1"-*/history.jsonl || fail "$1: exit $rc: $(cat "$dir/said")"

@@ -3,6 +3,7 @@
 
 #include "faults/fault.h"
 #include "harness/cluster/node_faults.h"
+#include "tests/harness/cluster/fault_order.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -33,19 +34,8 @@ static int note_unlimit(void *node, enum node_limit what, struct err *err) {
 
 static const struct node_ops noting = {.limit = note_limit, .unlimit = note_unlimit};
 
-static struct message order(const char *fault, const char *args, bool recover) {
-    struct message m = {.fds = {-1, -1, -1, -1}};
-    char text[256];
-    int n = snprintf(text, sizeof(text),
-                     "{\"fault\":\"%s\",\"kind\":%d,\"name\":\"n1\",\"recover\":%s,\"args\":{%s}}",
-                     fault, TARGET_NODE, recover ? "true" : "false", args);
-    m.json = json_parse(&m.arena, text, (size_t)n, NULL);
-    assert_non_null(m.json);
-    return m;
-}
-
 static int do_it(struct node_faults *f, const char *fault, const char *args, bool recover) {
-    struct message m = order(fault, args, recover);
+    struct message m = fault_order(fault, args, recover);
     struct err err;
     int r = node_faults_do(f, &m, -1, &err);
     message_fini(&m);

@@ -5,6 +5,7 @@
 #include "faults/fault.h"
 #include "harness/cluster/far_rules.h"
 #include "harness/cluster/node_faults.h"
+#include "tests/harness/cluster/fault_order.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -53,13 +54,7 @@ static int teardown(void **state) {
 
 static int say(struct stage *s, const char *fault, const char *args, bool recover,
                struct err *err) {
-    struct message m = {.fds = {-1, -1, -1, -1}};
-    char text[512];
-    int n = snprintf(text, sizeof(text),
-                     "{\"fault\":\"%s\",\"kind\":%d,\"name\":\"n1\",\"recover\":%s,\"args\":{%s}}",
-                     fault, TARGET_NODE, recover ? "true" : "false", args);
-    m.json = json_parse(&m.arena, text, (size_t)n, NULL);
-    assert_non_null(m.json);
+    struct message m = fault_order(fault, args, recover);
     int r = node_faults_do(&s->faults, &m, -1, err);
     message_fini(&m);
     return r;

@@ -10,13 +10,12 @@ static const char broken[] =
 static const int64_t RAN_LEAST_NS = 50000000, QUIET_LEAST_NS = 250000000;
 
 /* The look at the beginning of the quiet time that this one ends; NULL: there was none at that process. */
-static const struct record *begin_of(const struct history *h, const struct record *end) {
-    const struct record *begin = NULL;
-    history_each(r, h) {
-        if (r == end)
-            return begin;
+static const struct record *begin_of(const struct history *h, size_t at) {
+    const struct record *end = h->records[at];
+    for (size_t i = at; i-- > 0;) {
+        const struct record *r = h->records[i];
         if (record_is(r, "processor") && r->pid == end->pid && str_eq(r->node, end->node))
-            begin = str_eq(record_text(r, "moment"), "begins") ? r : NULL;
+            return str_eq(record_text(r, "moment"), "begins") ? r : NULL;
     }
     return NULL;
 }
@@ -52,7 +51,7 @@ static bool judge(const struct trial *t, struct finding *f) {
         if (end->source != SOURCE_KERNEL || !record_is(end, "processor") ||
             !str_eq(record_text(end, "moment"), "ends") || rounds_worker(t->rounds, end->pid))
             continue;
-        const struct record *begin = begin_of(t->history, end);
+        const struct record *begin = begin_of(t->history, end_i);
         struct share s = begin ? share_of(begin, end) : (struct share){0};
         if (s.quiet_ns < QUIET_LEAST_NS)
             continue;
