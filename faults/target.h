@@ -109,7 +109,7 @@ struct target {
     void *node;
 };
 
-/* Sends signo; -ESRCH when the target is not running. */
+/* Sends signo; -ESRCH when the target is not running, waited for or not. */
 int target_signal(const struct target *t, int signo, struct err *err);
 /* Waits until the target has ended, at most some seconds: after SIGKILL only a process that hangs
  * in the kernel takes longer. */
