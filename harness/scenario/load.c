@@ -106,7 +106,7 @@ const struct section section_top = {
         {"seed", "a whole number", "1", "Decides every random draw. --seed overrides it.",
          "seed: 7", reader_i64, AT(seed), SAID(has_seed), .min = 0, .max = INT64_MAX,
          .form = "<int>"},
-        {"semantics", "strict or torchrun", "(torchrun under torchrun, else strict)",
+        {"semantics", "strict or torchrun", "(torchrun under torchrun or over its legacy etcd protocol, else strict)",
          "Whose promises the job is judged by: rankrun's (strict), or torchrun's, which are fewer.",
          "semantics: strict", reader_flag, AT(torchrun_semantics), SAID(has_semantics),
          .choices = semantics, .form = "strict | torchrun"},

@@ -226,7 +226,8 @@ const struct section section_job = {
          "launcher_args: [--role, trainer]", read_launcher_args, .form = "[<scalar>]"},
         {"rdzv_backend", "embedded, etcd-v3, c10d, etcd-v2 or etcd", "(as the store wants it)",
          "The store protocol the launcher is told to use: under rankrun embedded or, with an etcd "
-         "store, etcd-v3; under torchrun c10d or etcd-v2, or etcd, the legacy protocol.",
+         "store, etcd-v3; under torchrun c10d or etcd-v2; under both etcd, torchrun's legacy "
+         "protocol.",
          "rdzv_backend: embedded", read_backend, PLACE(backend_place),
          .form = "embedded | etcd-v3 | c10d | etcd-v2 | etcd"},
         {"rdzv_conf", "a map of settings", NULL, "Settings of the rendezvous, as --rdzv-conf.",

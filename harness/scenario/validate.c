@@ -15,8 +15,10 @@ static void fill_defaults(struct scenario *s) {
         s->job.min_nodes = 1;
         s->job.max_nodes = s->cluster.nodes;
     }
+    /* Over the legacy protocol rankrun too promises no more. */
     if (!s->has_semantics)
-        s->torchrun_semantics = str_eq(s->job.launcher, "torchrun");
+        s->torchrun_semantics = str_eq(s->job.launcher, "torchrun") ||
+                                (s->job.rdzv_backend && str_eq(s->job.rdzv_backend, "etcd"));
     if (!s->limits.stall_ns)
         s->limits.stall_ns = s->torchrun_semantics ? TORCHRUN_STALL_NS : STALL_NS;
 }
@@ -25,7 +27,7 @@ static void fill_defaults(struct scenario *s) {
 static void check_backend(const struct scenario *s, struct diagnostics *d) {
     static const struct {
         const char *launcher, *own, *etcd;
-    } spoken[] = {{"rankrun", "embedded c10d", "etcd-v3"}, {"torchrun", "c10d", "etcd-v2 etcd"}};
+    } spoken[] = {{"rankrun", "embedded c10d", "etcd-v3 etcd"}, {"torchrun", "c10d", "etcd-v2 etcd"}};
     const struct job_spec *j = &s->job;
     bool etcd = s->cluster.store == STORE_ETCD || s->cluster.store == STORE_ETCD_3;
     for (size_t i = 0; j->rdzv_backend && i < 2; i++) {

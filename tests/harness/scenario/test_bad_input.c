@@ -141,7 +141,7 @@ static const struct bad {
      "2:38: store: {on: n2}: the store's node must be on from the beginning, n0 to n1\n"},
     {"a backend that the store does not speak",
      "job: {run: [a], rdzv_backend: etcd-v2}\ncluster: {store: etcd}\n",
-     "1:31: rdzv_backend: rankrun with etcd as the store speaks etcd-v3, not etcd-v2\n"},
+     "1:31: rdzv_backend: rankrun with etcd as the store speaks etcd-v3 etcd, not etcd-v2\n"},
     {"a store that is none", "job: {run: [a]}\ncluster: {store: redis}\n",
      "2:18: store must be embedded, etcd, etcd-3, none or {on: NODE}, not \"redis\"\n"},
     {"no store for two nodes", "job: {run: [a]}\ncluster: {store: none}\n",
