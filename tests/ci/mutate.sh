@@ -7,11 +7,17 @@ failed=0
 fail() { echo "$*"; failed=1; }
 make -s BUILD="$BUILD" OUT="$OUT" DEPS=0 "$OUT/mutate" || exit 1
 mutate=$(realpath "$OUT/mutate") root=$PWD
-for arguments in '--sample 0' '--sample x' '--seed' '--room kitchen' '--oracles tea' 'unknown'; do
+for arguments in '--sample 0' '--sample x' '--seed' '--room kitchen' '--oracles tea' '--files nothing' '--items' 'unknown'; do
     # shellcheck disable=SC2086
     ci/mutate $arguments >/dev/null 2>&1
     rc=$?
     [ $rc = 64 ] || fail "ci/mutate $arguments: exit $rc, not 64"
+done
+
+for files in 'agent/legacy/*' agent/legacy/document.c; do
+    ci/mutate --files "$files" --list | cut -f 2 >"$TMPDIR/points"
+    grep -q '^agent/legacy/document.c:' "$TMPDIR/points" || fail "--files $files: not of document.c"
+    grep -v '^agent/legacy/' "$TMPDIR/points" && fail "--files $files: of others too"
 done
 
 cd "$TMPDIR" || exit 1
