@@ -220,6 +220,52 @@ static bool had_workers(const struct trial *t, const struct agent_end *a) {
     return false;
 }
 
+/* --rdzv-conf of rankrun: for how long a store may be silent. */
+static int64_t give_up_ns(const struct job_spec *job) {
+    int64_t ns = 300 * second_ns;
+    for (size_t i = 0; i < job->rdzv_conf_n; i++)
+        if (str_eq(job->rdzv_conf[i].key, "give_up"))
+            str_to_duration_ns(job->rdzv_conf[i].value, &ns, NULL);
+    return ns;
+}
+
+/* Whether it was felt, on the wire, is asked by `fired`: not every check sees that. */
+static bool keeps_from_store(const struct incident *i, const char *node) {
+    return i->in_force && check_names_node(i, node) &&
+           incident_has(i, EFFECT_PARTS_NETWORK | EFFECT_ENDS_STORE | EFFECT_HINDERS_STORE);
+}
+
+/* The first of the faults that kept an agent from the store until it ended, without a gap. */
+static const struct incident *find_cut(const struct agent_end *a, const struct incidents *is) {
+    const struct incident *first = NULL;
+    for (bool more = true; more;) {
+        int64_t since_ns = first ? first->t0_ns : a->exit_ns;
+        more = false;
+        for (size_t i = 0; i < is->n; i++) {
+            const struct incident *f = is->v[i];
+            if (keeps_from_store(f, a->node) && f->t0_ns < since_ns &&
+                (!f->recovered || f->recovered_ns >= since_ns)) {
+                first = f;
+                since_ns = f->t0_ns;
+                more = true;
+            }
+        }
+    }
+    return first;
+}
+
+/* Who was kept from the store for so long cannot know how the job ends, and says so. It has had the
+ * last answer some time before. */
+static void note_cut(struct agent_end *a, const struct trial *t) {
+    enum { EXIT_OUTCOME_UNKNOWN = 69 };
+    int64_t least_ns = give_up_ns(&t->scenario->job) / 4 * 3;
+    if (a->fault_id || a->code != EXIT_OUTCOME_UNKNOWN)
+        return;
+    const struct incident *cut = find_cut(a, t->incidents);
+    if (cut && a->exit_ns - cut->t0_ns >= least_ns)
+        a->fault_id = cut->id;
+}
+
 struct agent_end *check_agents(const struct trial *t, size_t *ret_n) {
     enum { AGENTS_MAX = 1024 };
     struct agent_end *ret = arena_array(t->arena, struct agent_end, AGENTS_MAX);
@@ -235,6 +281,7 @@ struct agent_end *check_agents(const struct trial *t, size_t *ret_n) {
     }
     for (size_t i = 0; i < n; i++) {
         note_fault(&ret[i], t->incidents);
+        note_cut(&ret[i], t);
         if (check_template(t) && ret[i].code)
             ret[i].code = 1;
         ret[i].spare = t->scenario->torchrun_semantics && t->rounds->n && !had_workers(t, &ret[i]);

@@ -92,7 +92,8 @@ struct agent_end {
     int64_t pid, start_ns, exit_ns; /* exit_ns 0: it was never seen to end */
     int code, signal;               /* of a template's every failure is 1 */
     int64_t seq;                    /* of its end, else of its start */
-    const char *fault_id;           /* of the fault that ended it, NULL: none */
+    const char *fault_id;           /* of the fault that ended it, or kept it from the store until
+                                     * it gave up; NULL: none */
     int told_to_leave;              /* by that fault: by this signal, or 0 */
     bool spare; /* semantics: torchrun, and it never had a worker: it may end as it likes */
 };

@@ -149,7 +149,8 @@ const struct check check_one_outcome = {
     .name = "one_outcome",
     .summary = "all agents end alike, and success means that every worker succeeded",
     .text = "Every agent ends 0 or every agent ends 1, but for those that a fault killed; one that "
-            "was told to leave ends 143, or 128 and the signal that told it. When they end 0, "
+            "was told to leave ends 143, or 128 and the signal that told it, and one that a fault "
+            "kept from the store for --rdzv-conf give_up ends 69. When they end 0, "
             "every worker of the last round has ended "
             "0 as the kernel saw it.",
     .example = "rankquake run scenarios/restart/worker-fails-until-budget.yaml",

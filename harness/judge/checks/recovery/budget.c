@@ -39,6 +39,16 @@ static bool is_gang(const struct job_spec *job) {
     return false;
 }
 
+/* rankrun --rdzv-conf max_free_rounds_per_hour: a job whose nodes only come and go is given up. */
+static bool begins_too_often(const struct trial *t) {
+    const struct job_spec *job = &t->scenario->job;
+    int64_t most = 500;
+    for (size_t i = 0; i < job->rdzv_conf_n; i++)
+        if (str_eq(job->rdzv_conf[i].key, "max_free_rounds_per_hour"))
+            str_to_i64(job->rdzv_conf[i].value, 0, INT64_MAX, &most);
+    return most && (int64_t)t->rounds->n - 1 - restarts_seen(t->rounds) >= most;
+}
+
 /* The other direction: giving up while there is budget left and enough nodes to go on. */
 static bool judge_end(const struct trial *t, struct finding *f) {
     const struct round *last = rounds_last_complete(t->rounds);
@@ -52,7 +62,7 @@ static bool judge_end(const struct trial *t, struct finding *f) {
         finding_prove(f, agents[i].seq);
     }
     if (left <= 0 || failed < t->scenario->job.min_nodes || t->scenario->torchrun_semantics ||
-        is_gang(&t->scenario->job)) {
+        is_gang(&t->scenario->job) || begins_too_often(t)) {
         f->evidence[0] = 0;
         return true;
     }
