@@ -27,7 +27,8 @@ static void fill_defaults(struct scenario *s) {
 static void check_backend(const struct scenario *s, struct diagnostics *d) {
     static const struct {
         const char *launcher, *own, *etcd;
-    } spoken[] = {{"rankrun", "embedded c10d", "etcd-v3 etcd"}, {"torchrun", "c10d", "etcd-v2 etcd"}};
+    } spoken[] = {{"rankrun", "embedded c10d", "etcd-v3 etcd"},
+                  {"torchrun", "c10d", "etcd-v2 etcd"}};
     const struct job_spec *j = &s->job;
     bool etcd = s->cluster.store == STORE_ETCD || s->cluster.store == STORE_ETCD_3;
     for (size_t i = 0; j->rdzv_backend && i < 2; i++) {

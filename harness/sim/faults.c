@@ -21,7 +21,7 @@ static const struct sim_fault table[SIM_FAULTS_N] = {
     X(AGENT_LEAVE) = {"agent-leave", "an agent is told to leave (SIGTERM)", 17, .on_node = true,
                       .returns = true, LIKE(EFFECT_ASKS_TO_LEAVE | EFFECT_LOUD)},
     X(AGENT_OTHER) = {"agent-other", "a node's agent is replaced by one of another attempt", 17,
-                      .on_node = true},
+                      .on_node = true, LIKE(EFFECT_ENDS_AGENT | EFFECT_LOUD)},
     X(AGENT_START) = {"agent-start",
                       "an agent that is away comes; the first of its node comes so late", 7,
                       .on_node = true},

@@ -18,6 +18,7 @@ struct subject {
     char id[48];
     const char *fault;
     bool ends_node;
+    unsigned effects;
 };
 
 static struct subject subject_of(const struct sim *c, int at) {
@@ -28,7 +29,8 @@ static struct subject subject_of(const struct sim *c, int at) {
     }
     int fault = c->schedule->entries[at].fault;
     s.fault = sim_fault_live(fault) ? sim_fault_live(fault) : sim_faults()[fault].name;
-    s.ends_node = effects_of(fault) & EFFECTS_TAKE_AGENT;
+    s.effects = effects_of(fault);
+    s.ends_node = s.effects & EFFECTS_TAKE_AGENT;
     snprintf(s.id, sizeof(s.id), "%s-%d", s.fault, at + 1);
     return s;
 }
@@ -82,6 +84,7 @@ static void put_fault(struct sim *c, const struct subject *s, int whom) {
     json_put_string(w, "fault", s->fault);
     json_put_i64(w, "t0", at_ns);
     json_put_bool(w, "ends_node", s->ends_node);
+    effects_put(w, "effects", s->effects);
     json_array(w, "targets");
     for (int i = 0; i < c->n_nodes; i++)
         if (is_hit(c, i, whom))
@@ -180,7 +183,10 @@ void history_writer_struck(struct sim *c, const struct sim_entry *e, int node) {
 /* What is no entry of the schedule, in force and seen at once. */
 static void put_seen(struct sim *c, int node, const char *fault, const char *name, int number,
                      const char *what) {
-    struct subject s = {.fault = fault, .ends_node = !(fault_effects(fault) & EFFECT_STARTS_NODE)};
+    struct subject s = {.fault = fault, .effects = fault_effects(fault)};
+    s.ends_node = !(s.effects & EFFECT_STARTS_NODE);
+    if (s.ends_node && !(s.effects & EFFECTS_TAKE_AGENT))
+        s.effects |= EFFECT_ENDS_AGENT; /* of no live name */
     snprintf(s.id, sizeof(s.id), "%s-%d", name, number);
     put_fault(c, &s, node);
     struct json_writer *w = record(c, c->now_ns, SOURCE_KERNEL, "fault-evidence", s.id);

@@ -421,13 +421,16 @@ static void sim_init(struct sim *c) {
         sim_plan(c, s->trouble_ns, 0, on_calm);
 }
 
-static bool is_over(const struct sim *c) {
-    if ((c->judge.outcome == OUTCOME_NONE && !c->judge.set_back) || !c->calm_now)
-        return false;
+static bool anybody_runs(const struct sim *c) {
     for (int i = 0; i < c->n_nodes; i++)
         if (c->nodes[i].core || c->nodes[i].shown.group.alive)
-            return false;
-    return true;
+            return true;
+    return false;
+}
+
+static bool is_over(const struct sim *c) {
+    bool ended = c->judge.outcome != OUTCOME_NONE || c->judge.set_back;
+    return ended && c->calm_now && !anybody_runs(c);
 }
 
 static void sim_fini(struct sim *c) {
@@ -491,6 +494,15 @@ static bool goes_on(const struct sim_store *s, bool to_the_end) {
     return !over;
 }
 
+/* A history is of one job: who comes by its name when it has ended belongs to another. */
+static void end_record(struct sim *c) {
+    if (c->judge.outcome == OUTCOME_NONE || anybody_runs(c))
+        return;
+    c->result->recorded = (enum sim_outcome)c->judge.outcome;
+    history_writer_end(c, true);
+    c->history_writer = history_writer_free(c->history_writer);
+}
+
 static void run(struct sim_store *s, bool to_the_end) {
     struct sim *c;
     while (goes_on(s, to_the_end) && (c = next_job(s))) {
@@ -498,6 +510,8 @@ static void run(struct sim_store *s, bool to_the_end) {
         for (int i = 0; i < s->n_jobs; i++)
             s->jobs[i]->now_ns = s->jobs[i]->judge.now_ns = o->at_ns;
         occurrence_run(c, o);
+        if (c->history_writer && c->one_job)
+            end_record(c);
     }
     for (int i = 0; i < s->n_jobs; i++)
         judge_end(&s->jobs[i]->judge, is_over(s->jobs[i]), is_late(s->jobs[i]));
@@ -534,8 +548,13 @@ static void judge_memory(struct kv *kv, struct sim_result *r) {
              held, kv_count(kv), needed);
 }
 
+struct recording {
+    struct history *history; /* NULL: none */
+    bool one_job;            /* else all of it, as what is broken may lie behind the first's end */
+};
+
 /* What is recorded goes on to its end, so that the history has one, too. */
-static void play(const struct sim_schedule *s, bool trace, struct history *h,
+static void play(const struct sim_schedule *s, bool trace, struct recording in,
                  struct transcript *transcript, struct sim_result *ret) {
     struct sim_store store = {.kv = kv_new(s->seed, 0)};
     struct sim *c = job_new(&store, "job", s, ret);
@@ -547,11 +566,14 @@ static void play(const struct sim_schedule *s, bool trace, struct history *h,
         sim_beside(s, &other);
         job_new(&store, SIM_BESIDE, &other, &result)->trace = trace;
     }
-    c->history_writer = history_writer_new(c, h);
+    c->history_writer = history_writer_new(c, in.history);
+    c->one_job = in.one_job;
     for (int i = 0; i < store.n_jobs; i++)
         sim_init(store.jobs[i]);
-    run(&store, h);
+    run(&store, in.history);
     ret->outcome = (enum sim_outcome)c->judge.outcome;
+    if (c->history_writer)
+        ret->recorded = ret->outcome;
     history_writer_end(c, is_over(c));
     if (!ret->violated)
         ret->ended_ns = c->now_ns;
@@ -565,15 +587,17 @@ static void play(const struct sim_schedule *s, bool trace, struct history *h,
 }
 
 void sim_play(const struct sim_schedule *s, bool trace, struct sim_result *ret) {
-    play(s, trace, NULL, NULL, ret);
+    play(s, trace, (struct recording){0}, NULL, ret);
 }
 
 void sim_record(const struct sim_schedule *s, bool trace, struct history *h,
                 struct sim_result *ret) {
-    play(s, trace, h, NULL, ret);
+    struct sim_result first;
+    play(s, false, (struct recording){0}, NULL, &first);
+    play(s, trace, (struct recording){h, !first.violated}, NULL, ret);
 }
 
 void sim_transcribe(const struct sim_schedule *s, struct buf *out, struct sim_result *ret) {
     struct transcript t = {.out = out};
-    play(s, false, NULL, &t, ret);
+    play(s, false, (struct recording){0}, &t, ret);
 }

@@ -157,6 +157,7 @@ struct sim_result {
     int64_t faults;    /* that struck */
     int64_t transactions;
     enum sim_outcome outcome;
+    enum sim_outcome recorded; /* of what was recorded: the first job, where nothing is violated */
     bool marks[SIM_MARKS_N];
     bool struck[SIM_FAULTS_N];
     uint64_t decisions[DECISION_WORDS]; /* by their place */

@@ -156,6 +156,7 @@ struct sim {
     struct sim_result *result;
     struct transcript *transcript;         /* NULL: the same */
     struct history_writer *history_writer; /* NULL: nobody wants to read what happened */
+    bool one_job;                          /* what is recorded ends with it */
 };
 
 /* What chance decides in a run hangs on the seed and on whom it is about, never on what else has

@@ -78,8 +78,9 @@ static void test_a_run_without_faults_passes_as_a_live_one_would(void **state) {
 }
 
 static void see_same(void *arg, const struct sim_result *sim, const struct verdict *live) {
-    const struct sim_result *other = arg;
+    struct sim_result *other = arg;
     (void)live;
+    other->recorded = sim->recorded; /* which only this one has */
     assert_memory_equal(sim, other, sizeof(*sim));
 }
 
