@@ -125,6 +125,38 @@ static void read_lost_work(struct reader *r, const struct key *k, const struct y
         diagnostics_add(r->d, n->place, "lost_work must be %s, not \"%s\"", k->type, n->text);
 }
 
+/* {1: 2.30..2.31, 40: '<= 0.9'} */
+static void read_losses(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct expect *e = out;
+    struct loss_expect *v = arena_array(r->arena, struct loss_expect, n->length + 1);
+    if (n->type != YAML_MAP || !n->length) {
+        diagnostics_add(r->d, n->place, "%s must be %s", k->name, k->type);
+        return;
+    }
+    yaml_each(it, n) {
+        struct loss_expect *l = &v[e->losses_n];
+        *l = (struct loss_expect){.place = it->key_place};
+        if (!str_to_i64(it->key, k->min, k->max, &l->step)) {
+            diagnostics_add(r->d, it->key_place,
+                            "%s: \"%s\" is no step; expected a whole number from 1 on", k->name,
+                            it->key);
+            continue;
+        }
+        if (!reader_is_scalar(r, k, it))
+            continue;
+        if (!tolerance_is_numeric(it->text)) {
+            diagnostics_add(r->d, it->place,
+                            "%s: the loss of step %s must be a number, a bound such as <= 0.9, or "
+                            "a range such as 0.84..0.86, not \"%s\"",
+                            k->name, it->key, it->text);
+            continue;
+        }
+        l->tolerance = it->text;
+        e->losses_n++;
+    }
+    e->losses = v;
+}
+
 static const char *const outcomes[] = {"succeeded", "failed", "stopped", NULL};
 static const char *const weights[] = {"any", "same-on-all-ranks", "same-as-undisturbed", NULL};
 static const char *const epochs[] = {"any", "whole", "shuffled", NULL};
@@ -171,6 +203,14 @@ const struct section section_expect = {
          "bit by bit.",
          "loss_within: 5%", reader_percent, AT(loss_within), .min = 1, .max = 1000,
          .form = "<percent>"},
+        {"losses", "a map of steps and losses", NULL,
+         "What the loss of a step must be, the mean of all its samples, in whichever round: as it "
+         "is "
+         "known from elsewhere, for what is wrong without faults, too, is not seen beside a "
+         "control "
+         "run. A number, a bound or a range.",
+         "losses: {1: 2.30..2.31, 40: '<= 0.9'}", read_losses, .min = 1, .max = INT64_MAX,
+         .form = "{<scalar>}"},
         {"probe", "a map of probes and always, steady or a duration", NULL,
          "What each answer to a probe must be within its tolerance for: always; steady, before the "
          "first fault and after the last recovery; or steady, and so long after it.",

@@ -170,6 +170,12 @@ bool tolerance_fits(const char *tolerance, const char *said) {
     return read_bound(tolerance, &sign, &low) && compare(v, sign, low);
 }
 
+bool tolerance_is_numeric(const char *tolerance) {
+    double low, high;
+    const char *sign;
+    return read_range(tolerance, &low, &high) || read_bound(tolerance, &sign, &low);
+}
+
 static void read_cmd(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct own_probe *p = out;
     if (!reader_words(r, k, n, &p->cmd, &p->cmd_n))
@@ -221,8 +227,6 @@ static void read_on_node(struct reader *r, const struct key *k, const struct yam
 }
 
 static void read_tolerance(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    double low, high;
-    const char *sign;
     struct err err = {0};
     if (!reader_is_scalar(r, k, n))
         return;
@@ -230,7 +234,7 @@ static void read_tolerance(struct reader *r, const struct key *k, const struct y
     struct pattern *p = expression ? pattern_new(expression, &err) : NULL;
     if (expression && !p)
         diagnostics_add(r->d, n->place, "tolerance: %s", err.msg);
-    else if (!expression && !read_range(n->text, &low, &high) && !read_bound(n->text, &sign, &low))
+    else if (!expression && !tolerance_is_numeric(n->text))
         diagnostics_add(r->d, n->place, "tolerance must be %s, not \"%s\"", k->type, n->text);
     ((struct own_probe *)out)->tolerance = n->text;
     pattern_free(p);

@@ -297,6 +297,12 @@ static void put_expect(struct buf *b, const struct expect *e) {
         buf_printf(b, "  goodput: %d%%\n", e->goodput);
     if (e->loss_within)
         buf_printf(b, "  loss_within: %d%%\n", e->loss_within);
+    buf_puts(b, e->losses_n ? "  losses:\n" : "");
+    for (size_t i = 0; i < e->losses_n; i++) {
+        buf_printf(b, "    %" PRId64 ": ", e->losses[i].step);
+        put_text(b, e->losses[i].tolerance);
+        buf_putc(b, '\n');
+    }
     put_probe_expects(b, e);
     put_log_expects(b, e);
     if (e->model_same)

@@ -276,6 +276,13 @@ enum weights_expected { WEIGHTS_ANY, WEIGHTS_OF_ALL_RANKS, WEIGHTS_OF_CONTROL };
 /* What must hold of the samples of an epoch; the job is asked for them. */
 enum epochs_expected { EPOCHS_ANY, EPOCHS_WHOLE, EPOCHS_SHUFFLED };
 
+/* What the loss of a step must be, whoever tells it. */
+struct loss_expect {
+    int64_t step;
+    const char *tolerance; /* see tolerance_fits: a number, a bound or a range */
+    struct place place;
+};
+
 struct expect {
     enum outcome outcome;
     const struct log_expect *logs;
@@ -294,9 +301,11 @@ struct expect {
     size_t detect_n, recover_n;
     const struct budget *phases_within; /* id: the name of a phase, as phase_name */
     size_t phases_n;
-    int64_t lost_steps, lost_ns; /* lost_work: at most; 0: not said */
-    int goodput;                 /* at least so many per cent; 0: not said */
-    int loss_within;             /* per cent of the control run's; 0: not said */
+    int64_t lost_steps, lost_ns;      /* lost_work: at most; 0: not said */
+    int goodput;                      /* at least so many per cent; 0: not said */
+    int loss_within;                  /* per cent of the control run's; 0: not said */
+    const struct loss_expect *losses; /* as they are known from elsewhere */
+    size_t losses_n;
     struct place place, world_sizes_place, restarts_place;
 };
 
@@ -318,6 +327,9 @@ struct own_probe {
 /* Whether what a probe printed is within the tolerance: "/regex/", a number, "< 3", ">= 2.5",
  * "1..5"; NULL: always. Numbers are compared with the last word that it printed. */
 bool tolerance_fits(const char *tolerance, const char *said);
+
+/* Whether that is a tolerance of numbers: all of them but a regular expression. */
+bool tolerance_is_numeric(const char *tolerance);
 
 /* A check of the user's own: a program that reads the history and answers. */
 struct own_check {

@@ -81,6 +81,7 @@ struct scenario *smaller_expect(struct arena *a, const struct scenario *s,
     e->epochs = str_in("epochs", checks) ? e->epochs : EPOCHS_ANY;
     e->goodput = str_in("goodput", checks) ? e->goodput : 0;
     e->loss_within = str_in("loss", checks) ? e->loss_within : 0;
+    e->losses_n = str_in("loss", checks) ? e->losses_n : 0;
     if (!str_in("lost_work", checks))
         e->lost_steps = e->lost_ns = 0;
     keep_own_checks(a, c, checks);

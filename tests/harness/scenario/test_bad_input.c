@@ -348,6 +348,13 @@ static const struct bad {
      "2:26: detect_within: no entry of the timeline has the id \"dark\"\n"},
     {"a phase that is none", "job: {run: [a]}\nexpect: {phases_within: {rendevous: 1s}}\n",
      "2:26: phases_within: there is no phase \"rendevous\"; did you mean \"rendezvous\"?\n"},
+    {"losses of no step", "job: {run: [a]}\nexpect: {losses: 2.3}\n",
+     "2:18: losses must be a map of steps and losses\n"},
+    {"a loss of what is no step", "job: {run: [a]}\nexpect: {losses: {last: 2.3}}\n",
+     "2:19: losses: \"last\" is no step; expected a whole number from 1 on\n"},
+    {"a loss that is no number", "job: {run: [a]}\nexpect: {losses: {40: low}}\n",
+     "2:23: losses: the loss of step 40 must be a number, a bound such as <= 0.9, or a range such "
+     "as 0.84..0.86, not \"low\"\n"},
     {"phases without a name", "job: {run: [a]}\nexpect: {phases_within: 1s}\n",
      "2:25: phases_within must be a map of phases and durations\n"},
     {"lost work in words", "job: {run: [a]}\nexpect: {lost_work: little}\n",

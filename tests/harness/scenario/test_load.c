@@ -63,6 +63,7 @@ static const char full[] =
     "  lost_work: 25\n"
     "  goodput: 60%\n"
     "  loss_within: 5%\n"
+    "  losses: {1: 2.30..2.31, 40: <= 0.9}\n"
     "  model: same-as-undisturbed\n"
     "  weights: same-on-all-ranks\n"
     "  epochs: shuffled\n";
@@ -135,6 +136,9 @@ static void test_the_expectations_are_kept(void **state) {
     assert_int_equal(e->lost_steps, 25);
     assert_int_equal(e->goodput, 60);
     assert_int_equal(e->loss_within, 5);
+    assert_int_equal(e->losses_n, 2);
+    assert_int_equal(e->losses[1].step, 40);
+    assert_string_equal(e->losses[1].tolerance, "<= 0.9");
     scratch_drop(&x);
 }
 

@@ -1,7 +1,9 @@
-/* Compares the last loss with that of the control run. */
+/* Compares the last loss with that of the control run, and the losses of steps with what is known of
+ * them. */
 #include "harness/judge/checks/check.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static const char broken[] = "Loss: the run ends about where the control run does.";
 
@@ -32,10 +34,70 @@ static struct end end_of(const struct trial *t) {
 }
 
 static const char *idle(const struct scenario *s) {
-    return !s->expect.loss_within ? "the scenario sets no loss_within" : NULL;
+    return !s->expect.loss_within && !s->expect.losses_n
+               ? "the scenario sets neither loss_within nor losses"
+               : NULL;
 }
 
-static bool judge(const struct trial *t, struct finding *f) {
+/* ---- as they are known ---- */
+
+/* The step in one round, by all ranks together. */
+struct loss_of_step {
+    double sum, samples, plain;
+    size_t n; /* ranks that told it */
+    int64_t seq;
+};
+
+static struct loss_of_step loss_in(const struct trial *t, const struct round *round, int64_t step) {
+    struct loss_of_step l = {0};
+    history_each(r, t->history) {
+        if (r->source != SOURCE_JOB || !record_is(r, "step") || record_i64(r, "step", -1) != step ||
+            !record_get(r, "loss"))
+            continue;
+        const struct worker *w = rounds_worker_at(t->rounds, r->pid, r->t_ns);
+        if (!w || w->round != round->number)
+            continue;
+        double loss = json_number(record_get(r, "loss"), NAN);
+        double samples = (double)record_i64(r, "samples", 0);
+        l.sum += samples > 0 ? loss * samples : 0;
+        l.samples += samples;
+        l.plain += loss;
+        l.seq = r->seq;
+        l.n++;
+    }
+    return l;
+}
+
+/* Of all rounds: also a step that was made again later was made of the same. What only some ranks have
+ * told says nothing of the step, for each has samples of its own. */
+static bool judge_known(const struct trial *t, struct finding *f, const struct loss_expect *known) {
+    size_t told = 0;
+    for (size_t i = 0; i < t->rounds->n; i++) {
+        const struct round *round = t->rounds->v[i];
+        struct loss_of_step l = loss_in(t, round, known->step);
+        char loss[32];
+        if (!l.n || l.n < round->n)
+            continue;
+        snprintf(loss, sizeof(loss), "%.9g",
+                 l.samples > 0 ? l.sum / l.samples : l.plain / (double)l.n);
+        told++;
+        if (tolerance_fits(known->tolerance, loss))
+            continue;
+        const char *expected = finding_expected(f, "losses: %s at step %lld", known->tolerance,
+                                                (long long)known->step);
+        finding_prove(f, l.seq);
+        return finding_fail(f, "Loss: a step has the loss that is known of it.", expected,
+                            "%s at step %lld of round %d, the mean of %zu ranks", loss,
+                            (long long)known->step, round->number, l.n);
+    }
+    return told || finding_unknown(f, broken,
+                                   "there is no round of which all ranks told a loss of step %lld",
+                                   (long long)known->step);
+}
+
+/* ---- as the control run's ---- */
+
+static bool judge_end(const struct trial *t, struct finding *f) {
     const struct record *control = history_newest(t->history, SOURCE_HARNESS, "control");
     const struct json *theirs = control ? record_get(control, "loss") : NULL;
     struct end e = end_of(t);
@@ -59,14 +121,31 @@ static bool judge(const struct trial *t, struct finding *f) {
     return finding_fail(f, broken, expected, "%.4g after step %lld", loss, (long long)e.step);
 }
 
+static bool judge(const struct trial *t, struct finding *f) {
+    const struct expect *e = &t->scenario->expect;
+    for (size_t i = 0; i < e->losses_n; i++)
+        if (!judge_known(t, f, &e->losses[i]))
+            return false;
+    return e->loss_within
+               ? judge_end(t, f)
+               : finding_pass(f, "%zu steps have the losses that are known of them", e->losses_n);
+}
+
 const struct check check_loss = {
     .name = "loss",
-    .summary = "the last loss is close to that of the control run",
-    .text = "expect.loss_within, for jobs whose weights are not the same bit by bit in every run: "
-            "the mean of the losses told with the last step must be so close to that of the "
-            "control run, and the workers must have ended well. It is a band, not a proof: "
-            "where weights are the same, compare models.",
-    .example = "expect: {loss_within: 5%}",
+    .summary =
+        "the last loss is close to the control run's, and steps have the losses that are known",
+    .text =
+        "expect.loss_within, for jobs whose weights are not the same bit by bit in every run: "
+        "the mean of the losses told with the last step must be so close to that of the "
+        "control run, and the workers must have ended well. It is a band, not a proof: "
+        "where weights are the same, compare models. expect.losses names steps and the losses "
+        "that are known of them: from a paper, from another program, from a run that somebody "
+        "has looked at. Whatever is wrong with and without faults alike, such as pictures that "
+        "are not what lies in the data set or an option that is not heard, is seen there "
+        "alone: beside a control run that has the same mistake everything is the same. Judged is "
+        "the mean of all samples of the step, in every round of which all ranks told it.",
+    .example = "expect: {losses: {1: 2.30..2.31, 40: '<= 0.9'}}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(JOB) | SOURCES(KERNEL) | SOURCES(PROBE),
     .needs_events = NEEDS_STEPS,

@@ -122,6 +122,30 @@ static void test_what_is_not_asked_for_is_skipped(void **state) {
     assert_found(ask("resume_step", &s, none), FINDING_SKIP, "names no directory");
 }
 
+/* What is wrong in the control run, too, is seen by what is known from elsewhere. */
+static void test_losses_are_those_that_are_known(void **state) {
+    (void)state;
+    static const struct edit void_too[] = {{"\"step\":5,", "\"pid\":110",
+                                            "\"loss\":", "\"loss\":9"},
+                                           {0}},
+                             unsaid[] = {{"\"step\":8,", "\"pid\":120", "\"loss\"", "\"cost\""},
+                                         {0}};
+    struct scenario s = planted_scenario("worker-killed");
+    struct loss_expect known[] = {{.step = 5, .tolerance = "< 9"},
+                                  {.step = 8, .tolerance = "1.45..1.55"}};
+    s.expect = (struct expect){.outcome = OUTCOME_SUCCEEDED, .losses = known, .losses_n = 2};
+    assert_found(ask("loss", &s, none), FINDING_PASS, "2 steps have the losses that are known");
+    assert_found(ask("loss", &s, void_too), FINDING_FAIL,
+                 "at step 5 of round 1, the mean of 2 ranks");
+    assert_found(ask("loss", &s, unsaid), FINDING_UNKNOWN,
+                 "no round of which all ranks told a loss of step 8");
+    known[1].tolerance = "1.6..1.7";
+    assert_found(ask("loss", &s, none), FINDING_FAIL, "1.5 at step 8");
+    s.expect.loss_within = 5;
+    known[1].tolerance = "1.5";
+    assert_found(ask("loss", &s, none), FINDING_PASS, "of the control run");
+}
+
 #define SAVED "\"path\":\"step-00000008\""
 
 /* What a worker names is compared with what it has saved, whether anybody asked for models or not.
@@ -545,6 +569,7 @@ int main(void) {
         cmocka_unit_test(test_who_comes_back_fills_no_round_that_is_over),
         cmocka_unit_test(test_what_is_not_asked_for_is_skipped),
         cmocka_unit_test(test_a_model_that_was_saved_is_compared_unasked),
+        cmocka_unit_test(test_losses_are_those_that_are_known),
         cmocka_unit_test(test_lost_work_may_be_bounded_in_steps_or_in_time),
         cmocka_unit_test(test_lost_work_that_was_bounded_is_never_skipped),
         cmocka_unit_test(test_a_round_that_begins_anew_is_told_aloud),
