@@ -242,7 +242,8 @@ static bool judge_order(const struct trial *t, struct finding *f, const struct e
 
 /* ---- the whole ---- */
 
-/* A step that counts and of which a rank did not tell the samples. */
+/* A step that counts and of which a rank did not tell the samples. Who says that it has trained none, as a
+ * server does, has none to tell. */
 static const struct ledger_entry *find_mute(const struct trial *t, const struct epochs_ledger *l) {
     const int64_t *horizons = ledger_horizons(t);
     struct shard_ledger steps;
@@ -251,6 +252,7 @@ static const struct ledger_entry *find_mute(const struct trial *t, const struct 
         const struct ledger_entry *e = &steps.v[i];
         struct epochs_teller key = {e->worker, e->step};
         if (e->step <= horizons[e->worker->round - 1] &&
+            record_i64(e->record, "samples", -1) != 0 &&
             !bsearch(&key, l->tellers, l->tellers_n, sizeof(key), by_teller))
             return e;
     }

@@ -42,14 +42,14 @@ static const char *idle(const struct scenario *s) {
 /* ---- as they are known ---- */
 
 /* The step in one round, by all ranks together. */
-struct loss_of_step {
+struct loss_told {
     double sum, samples, plain;
     size_t n; /* ranks that told it */
     int64_t seq;
 };
 
-static struct loss_of_step loss_in(const struct trial *t, const struct round *round, int64_t step) {
-    struct loss_of_step l = {0};
+static struct loss_told loss_in(const struct trial *t, const struct round *round, int64_t step) {
+    struct loss_told l = {0};
     history_each(r, t->history) {
         if (r->source != SOURCE_JOB || !record_is(r, "step") || record_i64(r, "step", -1) != step ||
             !record_get(r, "loss"))
@@ -74,7 +74,7 @@ static bool judge_known(const struct trial *t, struct finding *f, const struct l
     size_t told = 0;
     for (size_t i = 0; i < t->rounds->n; i++) {
         const struct round *round = t->rounds->v[i];
-        struct loss_of_step l = loss_in(t, round, known->step);
+        struct loss_told l = loss_in(t, round, known->step);
         char loss[32];
         if (!l.n || l.n < round->n)
             continue;
