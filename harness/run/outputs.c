@@ -44,7 +44,7 @@ static int open_outputs(struct engine *e, struct err *err) {
 }
 
 const char *outputs_dir(struct engine *e, const struct node *n) {
-    return own(e, outputs)->output
+    return own(e, outputs)->output && scenario_reads_workers(e->plan->scenario)
                ? arena_printf(&e->arena, "%s/logs/%s", e->spec->folder->path, node_plan(n)->name)
                : NULL;
 }
@@ -85,10 +85,12 @@ static void follow_worker(struct engine *e, const struct record *r) {
 static void record(struct engine *e, const struct record *r) {
     if (!own(e, outputs)->output)
         return;
-    if (r->source == SOURCE_PROBE && record_is(r, "worker-start"))
-        follow_worker(e, r);
-    else if (r->source == SOURCE_JOB)
+    if (r->source == SOURCE_PROBE && record_is(r, "worker-start")) {
+        if (scenario_reads_workers(e->plan->scenario))
+            follow_worker(e, r);
+    } else if (r->source == SOURCE_JOB) {
         output_overruled(own(e, outputs)->output, r);
+    }
 }
 
 /* Reads what there is, and notes what came of it. */

@@ -334,3 +334,19 @@ const struct section section_checkpoint = {
         {0},
     },
 };
+
+/* Dashes and underscores are one, as the launcher has it. */
+static bool is_option(const char *arg, const char *name) {
+    size_t n = strlen(name);
+    for (size_t i = 0; i < n; i++)
+        if (arg[i] != name[i] && !(arg[i] == '_' && name[i] == '-' && i > 1))
+            return false;
+    return !arg[n] || arg[n] == '=' || !str_starts(name, "--");
+}
+
+bool scenario_gives_launcher(const struct scenario *s, const char *option) {
+    for (size_t i = 0; i < s->job.launcher_args_n; i++)
+        if (is_option(s->job.launcher_args[i], option))
+            return true;
+    return false;
+}

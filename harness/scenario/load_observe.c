@@ -83,6 +83,27 @@ bool scenario_reads_output(const struct scenario *s) {
     return s->observe.n > 0 || scenario_waits_for_lines(s);
 }
 
+static bool launcher_keeps_output(const struct scenario *s) {
+    return scenario_gives_launcher(s, "--tee") || scenario_gives_launcher(s, "-t") ||
+           scenario_gives_launcher(s, "--redirects") || scenario_gives_launcher(s, "-r") ||
+           scenario_gives_launcher(s, "--log-dir");
+}
+
+static bool may_be_of_workers(const struct target_spec *on) {
+    return !on->text || (on->what != TARGET_AGENTS && on->what != TARGET_STORES);
+}
+
+bool scenario_reads_workers(const struct scenario *s) {
+    bool reads = s->observe.n > 0 || (scenario_waits_for_lines(s) && !launcher_keeps_output(s));
+    for (size_t i = 0; i < s->timeline_n; i++) {
+        const struct timeline_entry *a = &s->timeline[i];
+        reads |= (a->when.log || (a->until && a->until->log)) && may_be_of_workers(&a->on);
+    }
+    for (size_t i = 0; i < s->expect.logs_n; i++)
+        reads |= may_be_of_workers(&s->expect.logs[i].on);
+    return reads;
+}
+
 #define PATTERN "a regular expression"
 
 const struct section section_observe = {

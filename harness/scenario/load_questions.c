@@ -392,7 +392,9 @@ const struct section section_log = {
     "never, once and seen. Expressions are those of observe, and are matched against each line, of "
     "which the first 4096 bytes count. A line counts at the moment at which it is read, some "
     "milliseconds after it was printed. A progress bar that is drawn again counts as another line. "
-    "Each worker then writes into a file of its own, logs/NODE/rank-R.log in the run directory. "
+    "Each worker then writes into a file of its own, logs/NODE/rank-R.log in the run directory, "
+    "unless every line is of agents or the store and the launcher's options (--tee, --redirects, "
+    "--log-dir) say where its output goes: what --tee shows of it is then among its agent's lines. "
     "What matches goes into the history, as a claim of the job or the launcher. Nothing is "
     "expected of the control run.",
     (const struct key[]){

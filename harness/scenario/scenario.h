@@ -470,8 +470,16 @@ int scenario_rack_of(const struct scenario *s, const char *node);
 const struct observed *scenario_observes(const struct scenario *s, const char *kind);
 /* Whether what programs print is looked through for lines: by a trigger, or by what is expected. */
 bool scenario_waits_for_lines(const struct scenario *s);
-/* Whether workers write into files of their own, because somebody reads their output. */
+/* Whether job.launcher_args has the option: "--log-dir", alone, with "=..." or as "--log_dir", or one of
+ * a letter ("-t"), also with its value behind it. */
+bool scenario_gives_launcher(const struct scenario *s, const char *option);
+
+/* Whether somebody reads what programs print. */
 bool scenario_reads_output(const struct scenario *s);
+/* Whether workers write into files of their own, because somebody reads their output. Where the
+ * launcher's options say where it goes, and only agents' or the store's lines are asked for, it
+ * goes there. */
+bool scenario_reads_workers(const struct scenario *s);
 
 /* A shape of output that a tool gives to every job that uses it. */
 struct preset {

@@ -207,6 +207,45 @@ static void test_what_is_observed_is_the_presets_where_the_file_says_nothing_els
     scratch_drop(&x);
 }
 
+/* A launcher that is told where workers' output goes keeps it, unless somebody reads theirs. */
+static void test_output_is_left_where_the_launcher_is_told_to_put_it(void **state) {
+    (void)state;
+    static const struct {
+        const char *args, *on, *more;
+        bool reads;
+    } rows[] = {
+        {"--tee=3", "agents", "", false},
+        {"--log_dir, a", "store", "", false},
+        {"-t3", "agents", "", false},
+        {"--role=--tee", "agents", "", true},
+        {"--teeth", "agents", "", true},
+        {"--tee=3", "workers", "", true},
+        {"--tee=3", "n0", "", true},
+        {"--redirects, '3'", "agents", "observe: {step: 'step (\\d+)'}\n", true},
+        {"--redirects, '3'", "agents",
+         "timeline: [{when: {log: /x/}, fault: worker-kill, on: n0/0}]\n", true},
+        {"-r, '3'", "agents", "timeline: [{when: {log: /x/}, fault: agent-kill, on: agents}]\n",
+         false},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct scratch x;
+        char text[400];
+        snprintf(text, sizeof(text),
+                 "job: {run: [a], launcher_args: [%s]}\n%sexpect: {log: [{seen: /x/, on: %s}]}\n",
+                 rows[i].args, rows[i].more, rows[i].on);
+        scratch_load(&x, text);
+        assert_string_equal(buf_str(&x.d.out), "");
+        assert_true(scenario_reads_output(x.s));
+        if (scenario_reads_workers(x.s) != rows[i].reads)
+            fail_msg("row %zu", i);
+        scratch_drop(&x);
+    }
+    struct scratch x;
+    scratch_load(&x, "job: {run: [a], launcher_args: [--tee=3]}\n");
+    assert_false(scenario_reads_workers(x.s));
+    scratch_drop(&x);
+}
+
 static void test_every_scenario_that_comes_along_is_valid(void **state) {
     (void)state;
     glob_t g;
@@ -272,6 +311,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_the_expectations_are_kept),
         cmocka_unit_test(test_a_printed_scenario_loads_to_the_same),
         cmocka_unit_test(test_what_is_observed_is_the_presets_where_the_file_says_nothing_else),
+        cmocka_unit_test(test_output_is_left_where_the_launcher_is_told_to_put_it),
         cmocka_unit_test(test_every_scenario_that_comes_along_is_valid),
         cmocka_unit_test(test_a_name_comes_from_the_file),
         cmocka_unit_test(test_an_empty_timeline_is_no_timeline),

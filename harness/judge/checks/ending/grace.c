@@ -169,6 +169,25 @@ static void blows_init(struct blows *b, const struct trial *t) {
     moments_init(&b->agent_ends, t->arena, t->history, is_agent_end);
 }
 
+/* The file timer of torchelastic: a launcher that watches it ends a worker at once when a timer of
+ * that worker's own is over. */
+static bool watches_timers(const struct scenario *s) {
+    for (size_t i = 0; i < s->job.env_n; i++)
+        if (str_eq(s->job.env[i].key, "TORCHELASTIC_ENABLE_FILE_TIMER"))
+            return str_eq(s->job.env[i].value, "1");
+    return false;
+}
+
+/* Nobody was told to end then: it is the first of its round. */
+static bool may_be_timed_out(const struct trial *t, const struct round *r, const struct worker *w) {
+    for (size_t i = 0; i < r->n; i++) {
+        const struct worker *o = r->workers[i];
+        if (o != w && worker_ended_badly(o) && o->exit_ns <= w->exit_ns)
+            return false;
+    }
+    return watches_timers(t->scenario);
+}
+
 struct grace_tally {
     int killed; /* by the launcher, after their time */
     int64_t shortest_ns;
@@ -189,7 +208,7 @@ static bool judge_worker(const struct blows *b, struct finding *f, const struct 
     const struct grace_cause c = cause_of(b, r, w);
     int64_t grace = check_grace_ns(t->scenario, c.failure), had = w->exit_ns - c.t_ns;
     const struct record *fenced;
-    if (grace < 0 || was_struck(b, w) || outlived_its_agent(b, w))
+    if (grace < 0 || was_struck(b, w) || outlived_its_agent(b, w) || may_be_timed_out(t, r, w))
         return true;
     if (c.t_ns && had + lags_most_ns(t->lags, c.t_ns, w->exit_ns) >= grace - grace / 10) {
         tally->killed++;
@@ -273,7 +292,9 @@ const struct check check_grace = {
         "A worker that ends on SIGKILL, and that no fault has struck, must have had the launcher's "
         "grace since the first thing that could have made it stop: rankrun gives 2 s after a "
         "failure and 30 s after a change of members or a signal, torchrun 30 s. Emergency "
-        "checkpoints live on it. A launcher that has been cut off from its store, or whose agent "
+        "checkpoints live on it. Where the launcher watches timers of its workers "
+        "(TORCHELASTIC_ENABLE_FILE_TIMER=1), the first of a round to end may have been ended by "
+        "one. A launcher that has been cut off from its store, or whose agent "
         "died, ends its workers at once; where only its own word says so, or the host was so short "
         "of time that an agent may not have been run, the answer is unknown.",
     .example = "rankquake run scenarios/restart/worker-hangs.yaml",

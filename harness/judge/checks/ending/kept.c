@@ -38,22 +38,14 @@ static bool node_went_off(const struct history *h, const struct record *first,
     return false;
 }
 
-/* Without a directory that somebody named, a launcher may take its own away with itself. */
-static bool names_directory(const struct scenario *s) {
-    for (size_t i = 0; i < s->job.launcher_args_n; i++)
-        if (str_starts(s->job.launcher_args[i], "--log-dir") ||
-            str_starts(s->job.launcher_args[i], "--log_dir"))
-            return true;
-    return false;
-}
-
 /* How the file differs from what the worker left; NULL: not in what matters. */
 static const char *loss_of(const struct trial *t, const struct record *first,
                            const struct record *last) {
     int64_t bytes = json_get_i64(first->fields, "bytes", 0);
     int64_t now = json_get_i64(last->fields, "bytes", 0);
+    /* Without a directory that somebody named, a launcher may take its own away with itself. */
     if (!json_get_bool(last->fields, "linked", true))
-        return names_directory(t->scenario) ? "is gone" : NULL;
+        return scenario_gives_launcher(t->scenario, "--log-dir") ? "is gone" : NULL;
     if (now < bytes)
         return arena_printf(t->arena, "has %" PRId64 " of its %" PRId64 " bytes left", now, bytes);
     return str_eq(record_text(first, "mark"), record_text(last, "mark")) ? NULL

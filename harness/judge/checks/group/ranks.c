@@ -56,7 +56,9 @@ static bool judge_twins(struct finding *f, const struct overlap *o, const struct
 }
 
 /* The workers of one node: ranks in one piece, numbered from 0 within it. */
-static bool judge_node(struct finding *f, const struct round *r, const char *node) {
+static bool judge_node(const struct trial *t, struct finding *f, const struct round *r,
+                       const char *node) {
+    bool virtual = scenario_gives_launcher(t->scenario, "--virtual-local-rank");
     int lowest = r->world_size, n = 0, group = -1;
     for (size_t i = 0; i < r->n; i++)
         if (str_eq(r->workers[i]->node, node)) {
@@ -72,7 +74,11 @@ static bool judge_node(struct finding *f, const struct round *r, const char *nod
             return WRONG(w, "the ranks of one node follow each other",
                          "round %d: %s has %d workers, with ranks from %d to %d", r->number, node,
                          n, lowest, w->rank);
-        if (w->local_rank != w->rank - lowest)
+        if (virtual && w->local_rank)
+            return WRONG(w, "LOCAL_RANK is 0 under --virtual-local-rank",
+                         "round %d: rank %d on %s has LOCAL_RANK %d", r->number, w->rank, node,
+                         w->local_rank);
+        if (!virtual && w->local_rank != w->rank - lowest)
             return WRONG(w, "LOCAL_RANK counts the workers of a node from 0, in the order of RANK",
                          "round %d: rank %d on %s has LOCAL_RANK %d, it is number %d", r->number,
                          w->rank, node, w->local_rank, w->rank - lowest);
@@ -134,7 +140,8 @@ static bool judge_roles(struct finding *f, const struct round *r) {
     return true;
 }
 
-static bool judge_round(struct finding *f, const struct overlap *o, const struct round *r) {
+static bool judge_round(const struct trial *t, struct finding *f, const struct overlap *o,
+                        const struct round *r) {
     for (size_t i = 0; i < r->n; i++)
         if (!judge_environment(f, r->workers[i]))
             return false;
@@ -143,7 +150,7 @@ static bool judge_round(struct finding *f, const struct overlap *o, const struct
     if (!r->complete)
         return true;
     for (size_t i = 0; i < r->n; i++)
-        if (!judge_node(f, r, r->workers[i]->node))
+        if (!judge_node(t, f, r, r->workers[i]->node))
             return false;
     return judge_groups(f, r) && judge_roles(f, r);
 }
@@ -170,7 +177,7 @@ static bool judge(const struct trial *t, struct finding *f) {
     for (size_t i = 0; i < t->rounds->n && well; i++)
         well = check_template(t) || t->rounds->v[i]->workers[0]->spawned
                    ? judge_places(f, &o, t->rounds->v[i])
-                   : judge_round(f, &o, t->rounds->v[i]);
+                   : judge_round(t, f, &o, t->rounds->v[i]);
     return well && finding_pass(f, "%zu workers in %zu round%s, each with a rank of its own",
                                 t->rounds->workers_n, t->rounds->n, t->rounds->n == 1 ? "" : "s");
 }

@@ -129,6 +129,23 @@ static const struct worker *failed_alone(const struct happened *all, const struc
     return alone && same_nodes(p, q) && !anything_else(all, p, q) ? w : NULL;
 }
 
+/* What an agent was sent may leave it where it was: it is lost when it was seen to end. */
+static bool took_agent(const struct happened *all, const struct incident *i,
+                       const struct round *q) {
+    const struct incident_target *target = i->targets_n ? &i->targets[0] : NULL;
+    const struct record *r;
+    if (!incident_has(i, EFFECTS_TAKE_AGENT) || !i->evidence_ns ||
+        i->evidence_ns > q->first_start_ns)
+        return false;
+    if (!target || !str_eq(target->what, "agent") || !str_eq(i->fault, "agent-signal"))
+        return true;
+    for (size_t at = 0;
+         (r = moments_next(&all->others, &at, i->fired_ns, q->first_start_ns));)
+        if (record_is(r, "agent-exit") && str_eq(r->node, target->node))
+            return true;
+    return false;
+}
+
 static struct causes causes_of(const struct happened *all, const struct round *p,
                                const struct round *q) {
     const struct trial *t = all->t;
@@ -149,9 +166,7 @@ static struct causes causes_of(const struct happened *all, const struct round *p
         }
         const char *what = i->targets_n ? i->targets[0].what : "";
         bool member = hits_member(i, p);
-        bool ended = incident_has(i, EFFECTS_TAKE_AGENT) && i->evidence_ns &&
-                     i->evidence_ns <= q->first_start_ns;
-        if (member && struck_workers(i, p) && (ended || cut_away(t, i, q)))
+        if (member && struck_workers(i, p) && (took_agent(all, i, q) || cut_away(t, i, q)))
             keep_first(&c.node, i);
         else if (!incident_has(i, EFFECTS_TAKE_AGENT) && str_eq(what, "worker") && member &&
                  i->evidence_seq)

@@ -560,8 +560,40 @@ static void test_what_a_short_host_excuses_follows_from_the_fence(void **state) 
     assert_found(ask("grace", &s, edits), FINDING_FAIL, "rank 0 on n0 of round 1");
 }
 
+/* torchelastic's file timer: the first of a round may be ended at once, and nobody after it. */
+static void test_a_timer_of_its_own_ends_the_first_of_a_round_alone(void **state) {
+    (void)state;
+    static const struct pair watched[] = {{.key = "TORCHELASTIC_ENABLE_FILE_TIMER", .value = "1"}};
+    static const struct edit
+        first[] = {{"worker-exit", "\"pid\":121", "\"code\":0", "\"signal\":9"},
+                   {"worker-exit", "\"pid\":120", "\"t\":1155000000", "\"t\":1155020000"},
+                   {0}},
+        second[] = {{"worker-exit", "\"pid\":110", "\"signal\":15", "\"signal\":9"}, {0}};
+    struct scenario s = planted_scenario("worker-killed");
+    assert_found(ask("grace", &s, first), FINDING_FAIL, "the first of its round, and no fault");
+    s.job.env = watched;
+    s.job.env_n = 1;
+    assert_found(ask("grace", &s, first), FINDING_PASS, "no worker ended on SIGKILL");
+    assert_found(ask("grace", &s, second), FINDING_FAIL, "no more than 3 ms after it could");
+}
+
+static void test_each_worker_may_be_the_only_one_that_it_sees(void **state) {
+    (void)state;
+    static const char *const virtual[] = {"--virtual_local_rank", NULL};
+    static const struct edit zeros[] = {
+        {"worker-start", NULL, "\"LOCAL_RANK\":\"1\"", "\"LOCAL_RANK\":\"0\""}, {0}};
+    struct scenario s = planted_scenario("worker-killed");
+    assert_found(ask("ranks", &s, zeros), FINDING_FAIL, "has LOCAL_RANK 0, it is number 1");
+    s.job.launcher_args = virtual;
+    s.job.launcher_args_n = 1;
+    assert_found(ask("ranks", &s, zeros), FINDING_PASS, "each with a rank of its own");
+    assert_found(ask("ranks", &s, none), FINDING_FAIL, "rank 1 on n0 has LOCAL_RANK 1");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_timer_of_its_own_ends_the_first_of_a_round_alone),
+        cmocka_unit_test(test_each_worker_may_be_the_only_one_that_it_sees),
         cmocka_unit_test(test_what_a_short_host_excuses_follows_from_the_fence),
         cmocka_unit_test(test_world_sizes_are_those_of_the_last_rounds_however_many_there_are),
         cmocka_unit_test(test_a_budget_is_judged_by_the_time_and_by_how_late_the_harness_was),
