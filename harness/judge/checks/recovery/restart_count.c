@@ -137,10 +137,9 @@ static bool took_agent(const struct happened *all, const struct incident *i,
     if (!incident_has(i, EFFECTS_TAKE_AGENT) || !i->evidence_ns ||
         i->evidence_ns > q->first_start_ns)
         return false;
-    if (!target || !str_eq(target->what, "agent") || !str_eq(i->fault, "agent-signal"))
+    if (!target || !str_eq(target->what, "agent") || !incident_has(i, EFFECT_ENDS_AGENT))
         return true;
-    for (size_t at = 0;
-         (r = moments_next(&all->others, &at, i->fired_ns, q->first_start_ns));)
+    for (size_t at = 0; (r = moments_next(&all->others, &at, i->fired_ns, q->first_start_ns));)
         if (record_is(r, "agent-exit") && str_eq(r->node, target->node))
             return true;
     return false;
