@@ -20,7 +20,8 @@ void legacy_leave_closed(struct legacy *l) {
     if (end && end[0])
         legacy_exit(l, 1, NULL, "run \"%s\" failed: %s", id, end);
     else if (end)
-        legacy_exit(l, 0, NULL, "run \"%s\" has ended, it succeeded; no worker was started", id);
+        legacy_exit(l, 0, NULL, "run \"%s\" has ended, it succeeded%s", id,
+                    took_part ? "" : "; no worker was started");
     else
         legacy_exit(l, 1, NULL,
                     "the rendezvous of run \"%s\" is closed: %s ended the job; use another "

@@ -4,6 +4,7 @@
 #include "base/sys/file.h"
 #include "harness/plan/features.h"
 #include "harness/plan/building.h"
+#include "harness/plan/etcd.h"
 #include "harness/plan/interpreter.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/rootfs.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As the worker's exec will look for it: our folder, then the PATH. p NULL: on the host. */
+/* As the worker's exec will look for it: our folder, then the PATH. */
 static enum found look_in_path(const struct plan *p, struct arena *a, const char *name,
                                const char *path, const char **ret_near) {
     char own[PATH_MAX];
@@ -147,17 +148,6 @@ static int check_modes(const struct plan *p, struct err *err) {
     return 0;
 }
 
-static int check_etcd(const struct plan *p, struct arena *a, struct err *err) {
-    const char *near = NULL;
-    bool etcd =
-        p->scenario->cluster.store == STORE_ETCD || p->scenario->cluster.store == STORE_ETCD_3;
-    if (!etcd || look_in_path(NULL, a, "etcd", plan_path(&p->scenario->job), &near) == FOUND)
-        return 0;
-    return err_say(err, -ENOTSUP,
-                   "cluster.store: etcd is not installed here; apt install etcd-server, or use "
-                   "store: embedded");
-}
-
 static int check_probes(const struct plan *p, struct err *err) {
     struct err why = {0};
     for (size_t i = 0; i < p->scenario->probes_n; i++) {
@@ -185,7 +175,7 @@ int plan_check_host(struct plan *p, struct err *err) {
     if (r == 0)
         r = plan_find_launcher(p, err);
     if (r == 0)
-        r = check_etcd(p, &a, err);
+        r = etcd_check(p, err);
     if (r == 0)
         r = check_probes(p, err);
     if (r == 0)

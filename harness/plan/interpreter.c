@@ -2,18 +2,12 @@
 #include "harness/plan/interpreter.h"
 
 #include "base/str.h"
-#include "base/sys/clock.h"
-#include "base/sys/process.h"
-#include "harness/plan/rootfs.h"
+#include "harness/plan/answer.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-static const int64_t ASK_WAIT_NS = 30000000000; /* a Python on a network disk takes its time */
 
 /* Does not import torch, which takes seconds: its version lies in a file. */
 static const char question[] =
@@ -61,46 +55,10 @@ static const char *python_of_file(struct plan *p, const char *file) {
 
 /* ---- asking it ---- */
 
-static size_t read_answer(int fd, char *ret, size_t size) {
-    int64_t deadline = clock_monotonic_ns() + ASK_WAIT_NS;
-    size_t n = 0;
-    for (;;) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        int64_t left_ms = (deadline - clock_monotonic_ns()) / 1000000;
-        if (left_ms <= 0 || poll(&p, 1, (int)left_ms) <= 0)
-            break;
-        ssize_t got = read(fd, ret + n, size - 1 - n);
-        if (got <= 0)
-            break;
-        n += (size_t)got;
-    }
-    ret[n] = '\0';
-    return n;
-}
-
 bool interpreter_say(const struct plan *p, const char *path, const char *script, char *ret,
                      size_t size) {
     const char *const argv[] = {path, "-c", script, NULL};
-    int fds[2];
-    struct process child = PROCESS_NONE;
-    if (process_report_pipe(fds) < 0)
-        return false;
-    struct process_spawn s = {.argv = argv,
-                              .fds = (const int[]){-1, fds[1], -1},
-                              .death_signal = SIGKILL,
-                              .in_child = p->rootfs ? rootfs_enter : NULL,
-                              .in_child_arg = (void *)(uintptr_t)p->rootfs};
-    int r = process_spawn(&s, &child, NULL);
-    close(fds[1]);
-    *ret = '\0';
-    if (r == 0) {
-        read_answer(fds[0], ret, size);
-        process_signal(&child, SIGKILL);
-        process_reap(&child, ASK_WAIT_NS, NULL);
-        process_close(&child);
-    }
-    close(fds[0]);
-    return *ret;
+    return answer_read(p, argv, ret, size);
 }
 
 void interpreter_ask(const struct plan *p, const char *path, struct python *ret) {

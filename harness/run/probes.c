@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
@@ -96,6 +97,14 @@ static const char *const *ask_argv(const struct probes_asked *a, struct arena *m
     return v;
 }
 
+/* A command that lies beside us is found there, as the job's program is. NULL: by the PATH. */
+static const char *beside_us(struct arena *m, const struct own_probe *p) {
+    char folder[PATH_MAX];
+    const char *name = p->cmd[0],
+               *path = arena_printf(m, "%s/%s", file_own_folder(folder, sizeof(folder)), name);
+    return !strchr(name, '/') && access(path, X_OK) == 0 ? path : NULL;
+}
+
 static struct question *start(struct probes_asked *a, struct err *err) {
     struct engine *e = a->owner->engine;
     struct target first = {.pidfd = -1};
@@ -122,7 +131,7 @@ static struct question *start(struct probes_asked *a, struct err *err) {
         .program = {.argv = by_us ? ask_argv(a, &arena, &places)
                                   : placeholders_fill_all(&arena, a->probe->cmd, a->probe->cmd_n,
                                                           &places),
-                    .file = by_us ? "/proc/self/exe" : NULL,
+                    .file = by_us ? "/proc/self/exe" : beside_us(&arena, a->probe),
                     .envp = by_us ? token_env_for(e, &arena, a->probe->url) : token_env(e, &arena),
                     .fds = fds,
                     .keep = &to.pidfd,

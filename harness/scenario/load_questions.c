@@ -254,7 +254,9 @@ const struct section section_probe = {
     "status of 2xx, and when the metric is missing or not a number. Nobody asks during the control "
     "run.",
     (const struct key[]){
-        {"cmd", "a list of words", NULL, "The command; placeholders as in job.run.",
+        {"cmd", "a list of words", NULL,
+         "The command; placeholders as in job.run. RankQuake's own programs, rankrun among them, "
+         "are found without a path.",
          "cmd: [curl, -sf, 'http://n0:8080/health']", read_cmd, .form = "[<scalar>]"},
         {"http", "a URL", NULL,
          "A page to get; its body is the answer. Nodes, and store, are known by their names; no "

@@ -15,7 +15,7 @@ static void fill_defaults(struct scenario *s) {
         s->job.min_nodes = 1;
         s->job.max_nodes = s->cluster.nodes;
     }
-    /* Over the legacy protocol rankrun too promises no more. */
+    /* Over the legacy protocol rankrun too has no count of the job's own (check_by_torchrun). */
     if (!s->has_semantics)
         s->torchrun_semantics = str_eq(s->job.launcher, "torchrun") ||
                                 (s->job.rdzv_backend && str_eq(s->job.rdzv_backend, "etcd"));

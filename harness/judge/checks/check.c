@@ -168,7 +168,7 @@ int64_t check_grace_ns(const struct scenario *s, bool after_failure) {
             return -1;
     if (has_option(job) || str_eq(job->launcher, "template"))
         return -1;
-    return after_failure && !s->torchrun_semantics ? short_ns : 30 * second;
+    return after_failure && !check_by_torchrun(s) ? short_ns : 30 * second;
 }
 
 /* ---- times between two hosts ---- */
@@ -284,7 +284,7 @@ struct agent_end *check_agents(const struct trial *t, size_t *ret_n) {
         note_cut(&ret[i], t);
         if (check_template(t) && ret[i].code)
             ret[i].code = 1;
-        ret[i].spare = t->scenario->torchrun_semantics && t->rounds->n && !had_workers(t, &ret[i]);
+        ret[i].spare = check_by_torchrun(t->scenario) && t->rounds->n && !had_workers(t, &ret[i]);
     }
     *ret_n = n;
     return ret;
@@ -306,6 +306,11 @@ struct agent_moves check_agent_moves(const struct trial *t) {
 
 /* ---- what torchrun does not promise ---- */
 
+bool check_by_torchrun(const struct scenario *s) {
+    bool legacy = s->job.rdzv_backend && str_eq(s->job.rdzv_backend, "etcd");
+    return s->torchrun_semantics && !(legacy && str_eq(s->job.launcher, "rankrun"));
+}
+
 bool check_names_node(const struct incident *i, const char *node) {
     for (size_t k = 0; k < i->targets_n; k++)
         if (!str_eq(i->targets[k].what, "worker") &&
@@ -324,7 +329,7 @@ bool check_took_store(const struct trial *t, const struct incident *i) {
 }
 
 const struct incident *check_forsaken(const struct trial *t, const char *node, int64_t by_ns) {
-    for (size_t k = 0; t->scenario->torchrun_semantics && k < t->incidents->n; k++) {
+    for (size_t k = 0; check_by_torchrun(t->scenario) && k < t->incidents->n; k++) {
         const struct incident *i = t->incidents->v[k];
         if (i->in_force && i->t0_ns <= by_ns && check_names_node(i, node))
             return i;

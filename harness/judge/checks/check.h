@@ -125,9 +125,14 @@ void checks_forecast(const struct scenario *s, bool gpus, struct buf *out);
  * others. */
 void checks_without_events(struct buf *out);
 
-/* Under semantics: torchrun nothing is promised for a node whose agent a fault has killed, stopped
+/* What becomes of workers, and what they are given, is torchrun's to say: under semantics: torchrun,
+ * but not of rankrun over torchelastic's legacy protocol. That leaves it no count of the job's own and
+ * no order of the nodes; all else it promises as ever. */
+bool check_by_torchrun(const struct scenario *s);
+
+/* Where check_by_torchrun() nothing is promised for a node whose agent a fault has killed, stopped
  * or cut off: its workers may live on. The first such fault that was in force there by then; NULL:
- * none, or other semantics. */
+ * none, or another launcher. */
 const struct incident *check_forsaken(const struct trial *t, const char *node, int64_t by_ns);
 
 /* By how much the time from the end of a worker to a moment of another may be off: 0 on one node, and

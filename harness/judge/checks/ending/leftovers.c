@@ -95,7 +95,7 @@ static void describe(char *out, size_t size, const struct record *count, const c
 
 /* torchrun ends its workers, not what they have started, and nothing where its agent was killed. */
 static bool is_promised(const struct trial *t, const struct agent_end *a) {
-    for (size_t i = 0; t->scenario->torchrun_semantics && i < t->incidents->n; i++)
+    for (size_t i = 0; check_by_torchrun(t->scenario) && i < t->incidents->n; i++)
         if (t->incidents->v[i]->in_force && t->incidents->v[i]->t0_ns <= a->exit_ns)
             return false;
     return true;
@@ -140,7 +140,7 @@ static void judge_cgroups(const struct trial *t, struct finding *f) {
         const char *what = json_string(it, "");
         if (!str_starts(what, "the cgroup "))
             continue;
-        if (t->scenario->torchrun_semantics && t->incidents->n)
+        if (check_by_torchrun(t->scenario) && t->incidents->n)
             finding_skip(f, "%s: after a fault torchrun promises nothing about that", what);
         else
             finding_fail(f, broken, "no cgroup that outlives the agents",

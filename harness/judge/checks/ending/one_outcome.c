@@ -28,7 +28,7 @@ static bool judge_agent(const struct trial *t, struct finding *f, const struct a
         finding_fail(f, broken, "every agent ends with the job", "the agent of %s never ended",
                      a->node);
     else if (a->told_to_leave && a->code != EXIT_LEFT + a->told_to_leave &&
-             !t->scenario->torchrun_semantics && !check_template(t))
+             !check_by_torchrun(t->scenario) && !check_template(t))
         finding_fail(f, broken,
                      finding_expected(f, "an agent that signal %d tells to leave ends %d",
                                       a->told_to_leave, EXIT_LEFT + a->told_to_leave),
@@ -135,7 +135,7 @@ static bool judge(const struct trial *t, struct finding *f) {
         return finding_skip(f, "the harness stopped the job");
     if (!n)
         return finding_unknown(f, broken, "no agent was seen to start");
-    if (t->scenario->torchrun_semantics)
+    if (check_by_torchrun(t->scenario))
         return judge_each(t, f, agents, n);
     if (!judge_alike(t, f, agents, n, &any))
         return false;

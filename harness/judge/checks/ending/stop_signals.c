@@ -171,6 +171,9 @@ static bool only_failed(const struct stops *s, const struct stop *stop, int64_t 
     size_t at = 0;
     if (!failed || failed == stop->worker || stop_of(s, failed).asked)
         return false;
+    /* Over torchelastic's protocol other agents are not told why they begin anew. */
+    if (s->t->scenario->torchrun_semantics && !str_eq(failed->node, stop->worker->node))
+        return false;
     if (failed_by_ns(s, failed, stop->asked->t_ns) > stop->asked->t_ns)
         return false;
     for (size_t i = 0; i < is->n; i++)
@@ -227,7 +230,7 @@ static bool judge_worker(struct stops *s, struct finding *f, const struct worker
 }
 
 static const char *idle(const struct scenario *s) {
-    return s->torchrun_semantics || str_eq(s->job.launcher, "template")
+    return check_by_torchrun(s) || str_eq(s->job.launcher, "template")
                ? "this launcher does not promise which signals its workers get"
                : NULL;
 }

@@ -74,7 +74,7 @@ static bool env_differs(struct inheritance *c) {
             continue;
         if (!there)
             return DIFFER(c, "the variable %.80s is missing", v->key);
-        if (!c->trial->scenario->torchrun_semantics &&
+        if (!check_by_torchrun(c->trial->scenario) &&
             !str_eq(json_string(there, ""), json_string(v, "")))
             return DIFFER(c, "the variable %.80s has another value", v->key);
     }
@@ -169,7 +169,7 @@ static bool process_differs(struct inheritance *c) {
 static bool is_allowed(const struct inheritance *c, const struct json *fd, int *sockets) {
     const struct json *what = json_first(fd) ? json_first(fd)->next : NULL;
     return json_i64(json_first(fd), 0) <= 2 ||
-           (!c->trial->scenario->torchrun_semantics && str_eq(json_string(what, ""), "socket") &&
+           (!check_by_torchrun(c->trial->scenario) && str_eq(json_string(what, ""), "socket") &&
             ++*sockets <= 1);
 }
 
@@ -191,7 +191,7 @@ static bool descriptors_differ(struct inheritance *c) {
  * connection that the first may not have had yet, and a template may start rankrun. */
 static bool descriptors_grow(struct inheritance *c) {
     const struct json *base = json_get(c->base, "fds"), *own = json_get(c->own, "fds");
-    size_t leave = !c->trial->scenario->torchrun_semantics;
+    size_t leave = !check_by_torchrun(c->trial->scenario);
     return base && own && own->length > base->length + leave &&
            DIFFER(c, "%zu descriptors are open and not %zu", own->length, base->length);
 }

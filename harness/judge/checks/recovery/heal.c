@@ -97,7 +97,7 @@ static bool judge_healed(const struct trial *t, struct finding *f, const struct 
     const struct incident *slowest = NULL;
     for (size_t k = 0; k < t->incidents->n; k++) {
         const struct incident *i = t->incidents->v[k];
-        if (t->scenario->torchrun_semantics && !hits_workers(i))
+        if (check_by_torchrun(t->scenario) && !hits_workers(i))
             continue; /* it says nothing of nodes that were cut off or stood still */
         if (!i->in_force || !i->recovered || !agent_alive(c, i->recovered_ns))
             continue;

@@ -128,7 +128,7 @@ static bool judge(const struct trial *t, struct finding *f) {
     int judged = 0, recoveries = 0;
     if (!check_sees_rounds(t, f))
         return false;
-    if (t->scenario->torchrun_semantics || check_template(t) || history_is_simulated(t->history))
+    if (check_by_torchrun(t->scenario) || check_template(t) || history_is_simulated(t->history))
         return finding_skip(f, "how long this launcher may take to start a round is not known");
     if (!first->complete)
         return finding_skip(f, "the first round never became complete");

@@ -120,13 +120,13 @@ static int take_check(struct reader *r, const char *name) {
 }
 
 static int take_under(struct reader *r, const char *whose) {
-    static const char *const names[] = {"", "torchrun", "template", "slurm"};
-    for (int i = DIALECT_TORCHRUN; i <= DIALECT_SLURM; i++)
+    static const char *const names[] = {"", "torchrun", "template", "slurm", "legacy"};
+    for (int i = DIALECT_TORCHRUN; i <= DIALECT_LEGACY; i++)
         if (str_eq(whose, names[i])) {
             r->now->dialect = (enum dialect)i;
             return 0;
         }
-    return refuse(r, "neither torchrun, template nor slurm: ", whose);
+    return refuse(r, "neither torchrun, template, slurm nor legacy: ", whose);
 }
 
 static int take_exit(struct reader *r, const char *code) {

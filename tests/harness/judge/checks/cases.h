@@ -20,8 +20,8 @@
  *     after A & B   behind each of these lines come the records that follow:
  *     {"t":1, ...}  one a line, as in a history, but without "seq"
  *
- * The answer is fail, unknown, pass or skip. `under torchrun`, `under template` and `under slurm` judge
- * by what those promise, `check C` says that a case is about another check than its file, `exit N` what the
+ * The answer is fail, unknown, pass or skip. `under torchrun`, `under template`, `under slurm` and
+ * `under legacy` (rankrun over torchelastic's legacy protocol) judge by what those promise, `check C` says that a case is about another check than its file, `exit N` what the
  * verdict comes to. Empty lines, and those that begin with #, are for readers. */
 #pragma once
 
@@ -31,7 +31,7 @@
 #include "tests/harness/judge/checks/edit.h"
 
 /* Whose promises are judged. */
-enum dialect { DIALECT_STRICT, DIALECT_TORCHRUN, DIALECT_TEMPLATE, DIALECT_SLURM };
+enum dialect { DIALECT_STRICT, DIALECT_TORCHRUN, DIALECT_TEMPLATE, DIALECT_SLURM, DIALECT_LEGACY };
 
 struct planted_case {
     const char *place; /* "FILE:LINE" of its first line */

@@ -9,6 +9,6 @@ struct edit {
     const char *place; /* "FILE:LINE" that says so, NULL */
 };
 
-enum { EDITS_MAX = 6 };
+enum { EDITS_MAX = 8 };
 
 #define HISTORY_PATH "tests/histories/%s.jsonl"

@@ -94,13 +94,13 @@ static void test_what_is_no_case_is_refused_by_file_and_line(void **state) {
         {HEAD "drop x\n{\"t\":1}\n", "x.txt:4: a record comes behind a line with `after`"},
         {HEAD "after x\n{\"t\":1\n", "x.txt:4: JSON: "},
         {HEAD "after x\nfail y\n", "x.txt:4: no record behind `after` in this case"},
-        {HEAD "under etcd\n", "x.txt:3: neither torchrun, template nor slurm: etcd"},
+        {HEAD "under etcd\n", "x.txt:3: neither torchrun, template, slurm nor legacy: etcd"},
         {"case a\ndrop x\nfail y\n", "x.txt:3: no history in this case"},
         {HEAD "drop x\nfail\n", "x.txt:4: what the check must say is missing"},
         {HEAD "drop x\ncase b\n", "x.txt:4: the case in front of it has no answer"},
         {HEAD "drop x\n", "x.txt:4: the last case has no answer"},
         {WHOLE WHOLE, "x.txt:5: a case of this name begins at x.txt:1"},
-        {HEAD "in x\n- 1\n- 2\n- 3\n- 4\n- 5\n- 6\n- 7\n", "x.txt:10: too many edits"},
+        {HEAD "in x\n- 1\n- 2\n- 3\n- 4\n- 5\n- 6\n- 7\n- 8\n- 9\n", "x.txt:12: too many edits"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct cases c = {0};

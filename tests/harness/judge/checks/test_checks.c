@@ -104,7 +104,8 @@ static const char lies[] =
 
 static void judge(struct verdict *v, struct history *h, const char *name, enum dialect d) {
     struct scenario s = planted_scenario(name);
-    s.torchrun_semantics = d == DIALECT_TORCHRUN;
+    s.torchrun_semantics = d == DIALECT_TORCHRUN || d == DIALECT_LEGACY;
+    s.job.rdzv_backend = d == DIALECT_LEGACY ? "etcd" : NULL;
     s.job.launcher = d == DIALECT_TEMPLATE || d == DIALECT_SLURM ? "template" : "rankrun";
     if (d == DIALECT_SLURM) { /* a script, which says nothing of where it saves and how often */
         s.cluster.scheduler = SCHEDULER_SLURM;

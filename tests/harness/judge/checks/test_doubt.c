@@ -34,7 +34,8 @@ static int drop_cases(void **state) {
 
 static struct scenario scenario_of(const struct planted_case *c) {
     struct scenario sc = planted_scenario(c->history);
-    sc.torchrun_semantics = c->dialect == DIALECT_TORCHRUN;
+    sc.torchrun_semantics = c->dialect == DIALECT_TORCHRUN || c->dialect == DIALECT_LEGACY;
+    sc.job.rdzv_backend = c->dialect == DIALECT_LEGACY ? "etcd" : NULL;
     sc.job.launcher = c->dialect == DIALECT_TEMPLATE ? "template" : "rankrun";
     return sc;
 }
