@@ -61,6 +61,8 @@ const char *const *store_argv(struct arena *a, const struct launch *l) {
     words_add(&w, plan_node_listen(l->node));
     words_add(&w, "--port");
     words_put(&w, "%d", PLAN_STORE_PORT);
+    for (size_t i = 0; i < l->plan->scenario->cluster.store_args_n; i++)
+        words_add(&w, l->plan->scenario->cluster.store_args[i]);
     return w.v;
 }
 

@@ -49,6 +49,10 @@ void words_put_job(struct words *w, const struct launch *l) {
         words_add(w, l->plan->endpoint);
     } else {
         words_add(w, "--standalone");
+        if (job->rdzv_backend) {
+            words_add(w, "--rdzv_backend");
+            words_add(w, job->rdzv_backend);
+        }
     }
     words_add(w, "--nproc_per_node");
     words_put(w, "%d", job->workers_per_node);

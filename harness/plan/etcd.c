@@ -30,7 +30,9 @@ static int check_v2(const struct plan *p, const char *program, struct err *err) 
 int etcd_check(const struct plan *p, struct err *err) {
     ARENA_FINI struct arena a = {0};
     enum store_kind store = p->scenario->cluster.store;
-    if (store != STORE_ETCD && store != STORE_ETCD_3)
+    const char *said = p->scenario->job.rdzv_backend;
+    bool own = store == STORE_NONE && said && str_starts(said, "etcd");
+    if (!own && store != STORE_ETCD && store != STORE_ETCD_3)
         return 0;
     char folder[PATH_MAX]; /* comes first in the PATH of nodes */
     const char *path = arena_printf(&a, "%s:%s", file_own_folder(folder, sizeof(folder)),
@@ -38,8 +40,10 @@ int etcd_check(const struct plan *p, struct err *err) {
     const char *program = plan_find_program(NULL, &a, "etcd", path);
     if (!program)
         return err_say(err, -ENOTSUP,
-                       "cluster.store: etcd is not installed here; apt install etcd-server, or use "
-                       "store: embedded");
-    bool v2 = p->backend && (str_eq(p->backend, "etcd") || str_eq(p->backend, "etcd-v2"));
+                       "%s: etcd is not installed here; apt install etcd-server, or use %s",
+                       own ? "job.rdzv_backend" : "cluster.store",
+                       own ? "rdzv_backend: embedded" : "store: embedded");
+    const char *backend = own ? said : p->backend;
+    bool v2 = backend && (str_eq(backend, "etcd") || str_eq(backend, "etcd-v2"));
     return v2 ? check_v2(p, program, err) : 0;
 }

@@ -107,6 +107,21 @@ static void read_racks(struct reader *r, const struct key *k, const struct yaml 
     c->rack_of = rack_of;
 }
 
+/* Where it listens is the plan's. */
+static void read_store_args(struct reader *r, const struct key *k, const struct yaml *n,
+                            void *out) {
+    struct cluster_spec *c = out;
+    if (!reader_words(r, k, n, &c->store_args, &c->store_args_n))
+        return;
+    yaml_each(it, n) {
+        if (str_starts(it->text, "--host") || str_starts(it->text, "--port"))
+            diagnostics_add(r->d, it->place,
+                            "store_args: %s: where the store listens is the harness's matter; "
+                            "leave it out",
+                            it->text);
+    }
+}
+
 #define AT(member)    .offset = offsetof(struct cluster_spec, member)
 #define PLACE(member) .place = offsetof(struct cluster_spec, member)
 #define SAID(member)  .said = offsetof(struct cluster_spec, member)
@@ -137,6 +152,11 @@ const struct section section_cluster = {
          "(--quota-backend-bytes).",
          "store_quota_mb: 16", reader_int, AT(store_quota_mb), PLACE(quota_place), .min = 4,
          .max = 8192, .form = "<int>"},
+        {"store_args", "a list of options", NULL,
+         "Further options of rankrun's store where it is in a node of its own, as `rankrun store "
+         "--help` has them. Files are looked for from the directory where rankquake is started.",
+         "store_args: [--memory=16, --connections=64]", read_store_args, PLACE(args_place),
+         .form = "[<scalar>]"},
         {"gpus_per_node", "a whole number", "(all of this host, dealt out)",
          "How many of this host's GPUs each node sees. When there are fewer than the nodes want "
          "they share them, each node as a host of its own for NCCL. Without the key all GPUs are "

@@ -227,7 +227,7 @@ const struct section section_job = {
         {"rdzv_backend", "embedded, etcd-v3, c10d, etcd-v2 or etcd", "(as the store wants it)",
          "The store protocol the launcher is told to use: under rankrun embedded or, with an etcd "
          "store, etcd-v3; under torchrun c10d or etcd-v2; under both etcd, torchrun's legacy "
-         "protocol.",
+         "protocol. With store: none rankrun starts an etcd of its own for etcd-v3 and etcd.",
          "rdzv_backend: embedded", read_backend, PLACE(backend_place),
          .form = "embedded | etcd-v3 | c10d | etcd-v2 | etcd"},
         {"rdzv_conf", "a map of settings", NULL, "Settings of the rendezvous, as --rdzv-conf.",

@@ -268,7 +268,7 @@ static void put_log_expects(struct buf *b, const struct expect *e) {
 }
 
 static void put_expect(struct buf *b, const struct expect *e) {
-    static const char *const outcomes[] = {"succeeded", "failed", "stopped"};
+    static const char *const outcomes[] = {"succeeded", "failed", "stopped", "unknown"};
     buf_printf(b, "expect:\n  outcome: %s\n", outcomes[e->outcome]);
     if (e->has_world_sizes) {
         buf_printf(b, "  world_sizes: %s[", e->world_sizes_ends ? "{ends: " : "");
@@ -387,6 +387,18 @@ static void put_launcher(struct buf *b, const struct job_spec *j) {
         put_list(b, "launcher", j->launcher_argv, n);
 }
 
+static void put_store(struct buf *b, const struct cluster_spec *c) {
+    static const char *const stores[] = {"embedded", "etcd", "etcd-3", "none"};
+    buf_printf(b, c->store_on ? ", store: {on: %s}" : ", store: %s",
+               c->store_on ? c->store_on : stores[c->store]);
+    if (c->store_quota_mb)
+        buf_printf(b, ", store_quota_mb: %d", c->store_quota_mb);
+    if (c->store_args_n) {
+        buf_puts(b, ", ");
+        put_items(b, "store_args", c->store_args, c->store_args_n);
+    }
+}
+
 static void put_racks(struct buf *b, const struct cluster_spec *c) {
     for (int rack = 1; rack <= c->racks; rack++) {
         const char *sep = "";
@@ -422,7 +434,6 @@ static void put_hosts(struct buf *b, const struct cluster_spec *c) {
 }
 
 void scenario_print(const struct scenario *s, struct buf *out) {
-    static const char *const stores[] = {"embedded", "etcd", "etcd-3", "none"};
     put_field(out, "scenario", s->name);
     put_field(out, "about", s->about);
     put_field(out, "source", s->source);
@@ -433,9 +444,8 @@ void scenario_print(const struct scenario *s, struct buf *out) {
     if (s->has_seed)
         buf_printf(out, "seed: %" PRIu64 "\n", s->seed);
     put_field(out, "semantics", s->torchrun_semantics ? "torchrun" : "strict");
-    buf_printf(out, "cluster: {nodes: %d, start: %d, store: ", s->cluster.nodes, s->cluster.start);
-    buf_printf(out, s->cluster.store_on ? "{on: %s}" : "%s",
-               s->cluster.store_on ? s->cluster.store_on : stores[s->cluster.store]);
+    buf_printf(out, "cluster: {nodes: %d, start: %d", s->cluster.nodes, s->cluster.start);
+    put_store(out, &s->cluster);
     put_racks(out, &s->cluster);
     if (s->cluster.rootfs) {
         buf_puts(out, ", rootfs: ");

@@ -62,7 +62,9 @@ struct cluster_spec {
     /* In nodes of its own, "store" or "store-0".., unless store_on. STORE_EMBEDDED is the
      * launcher's own: rankrun's in a node of its own, torchrun's c10d in the agent of n0. */
     enum store_kind store;
-    int store_quota_mb;   /* how much an etcd keeps before it is full; 0: its own 2 GiB */
+    int store_quota_mb;            /* how much an etcd keeps before it is full; 0: its own 2 GiB */
+    const char *const *store_args; /* further options of rankrun's store; NULL-ended */
+    size_t store_args_n;
     const char *store_on; /* NULL, or the node whose agent serves the store */
     const char *rootfs;   /* of every node but the store's; NULL: the host's */
     bool has_gpus;        /* gpus_per_node was said; else all of the host are dealt out */
@@ -78,8 +80,8 @@ struct cluster_spec {
     struct power_spec power;
     const int *rack_of; /* by node: its rack, from 1; 0: in none. NULL: there are none */
     int racks;
-    struct place place, nodes_place, start_place, store_place, quota_place, scheduler_place,
-        provider_place, hosts_place;
+    struct place place, nodes_place, start_place, store_place, quota_place, args_place,
+        scheduler_place, provider_place, hosts_place;
 };
 
 /* What `rankquake crashpoints` is told of a job; see job.checkpoint. */
@@ -242,7 +244,7 @@ struct timeline_entry {
     struct place place, fault_place, for_place, heal_place, sticky_place;
 };
 
-enum outcome { OUTCOME_SUCCEEDED, OUTCOME_FAILED, OUTCOME_STOPPED };
+enum outcome { OUTCOME_SUCCEEDED, OUTCOME_FAILED, OUTCOME_STOPPED, OUTCOME_UNKNOWN };
 
 struct budget {
     const char *id; /* NULL: every fault that ends a round */

@@ -26,14 +26,15 @@ static void fill_defaults(struct scenario *s) {
 /* What the launcher and the store between them can speak. */
 static void check_backend(const struct scenario *s, struct diagnostics *d) {
     static const struct {
-        const char *launcher, *own, *etcd;
-    } spoken[] = {{"rankrun", "embedded c10d", "etcd-v3 etcd"},
-                  {"torchrun", "c10d", "etcd-v2 etcd"}};
+        const char *launcher, *own, *etcd, *alone; /* alone: it starts what it meets at */
+    } spoken[] = {{"rankrun", "embedded c10d", "etcd-v3 etcd", "embedded etcd-v3 etcd"},
+                  {"torchrun", "c10d", "etcd-v2 etcd", "c10d"}};
     const struct job_spec *j = &s->job;
     bool etcd = s->cluster.store == STORE_ETCD || s->cluster.store == STORE_ETCD_3;
+    bool none = s->cluster.store == STORE_NONE;
     for (size_t i = 0; j->rdzv_backend && i < 2; i++) {
         ARENA_FINI struct arena a = {0};
-        const char *words = etcd ? spoken[i].etcd : spoken[i].own;
+        const char *words = etcd ? spoken[i].etcd : none ? spoken[i].alone : spoken[i].own;
         char **w = str_split(&a, words, ' ', NULL);
         while (*w && !str_eq(*w, j->rdzv_backend))
             w++;
@@ -54,6 +55,12 @@ static void check_store(const struct scenario *s, struct diagnostics *d) {
     if (c->store_quota_mb && c->store != STORE_ETCD && c->store != STORE_ETCD_3)
         diagnostics_add(d, c->quota_place,
                         "store_quota_mb: only an etcd has a quota; write store: etcd or etcd-3");
+    if (c->store_args_n &&
+        (c->store != STORE_EMBEDDED || c->store_on || !str_eq(s->job.launcher, "rankrun") ||
+         (c->nodes == 1 && s->job.max_nodes == 1)))
+        diagnostics_add(d, c->args_place,
+                        "store_args: only rankrun's store in a node of its own is told options; "
+                        "write store: embedded, and more nodes than one");
     if (c->store == STORE_NONE && !str_eq(s->job.launcher, "template") &&
         (c->nodes > 1 || s->job.max_nodes > 1))
         diagnostics_add(d, c->place, "store: none: %s's agents need a store to meet at; write %s",

@@ -142,6 +142,21 @@ static const struct bad {
     {"a backend that the store does not speak",
      "job: {run: [a], rdzv_backend: etcd-v2}\ncluster: {store: etcd}\n",
      "1:31: rdzv_backend: rankrun with etcd as the store speaks etcd-v3 etcd, not etcd-v2\n"},
+    {"a backend that nothing speaks",
+     "job: {run: [a], rdzv_backend: etcd-v2, nnodes: 1}\ncluster: {nodes: 1, store: none}\n",
+     "1:31: rdzv_backend: rankrun with its own as the store speaks embedded etcd-v3 etcd, not "
+     "etcd-v2\n"},
+    {"options of a store that is not rankrun's",
+     "job: {run: [a]}\ncluster: {store: etcd, store_args: [--memory=16]}\n",
+     "2:36: store_args: only rankrun's store in a node of its own is told options; write store: "
+     "embedded, and more nodes than one\n"},
+    {"options of a store that an agent serves",
+     "job: {run: [a]}\ncluster: {store: {on: n0}, store_args: [--memory=16]}\n",
+     "2:40: store_args: only rankrun's store in a node of its own is told options; write store: "
+     "embedded, and more nodes than one\n"},
+    {"where a store listens", "job: {run: [a]}\ncluster: {store_args: [--port=1]}\n",
+     "2:24: store_args: --port=1: where the store listens is the harness's matter; leave it "
+     "out\n"},
     {"a store that is none", "job: {run: [a]}\ncluster: {store: redis}\n",
      "2:18: store must be embedded, etcd, etcd-3, none or {on: NODE}, not \"redis\"\n"},
     {"no store for two nodes", "job: {run: [a]}\ncluster: {store: none}\n",
@@ -321,7 +336,7 @@ static const struct bad {
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: n0, with: [disk]}\n",
      "3:47: with must be a map of parameters, not a list\n"},
     {"an unknown outcome", "job: {run: [a]}\nexpect: {outcome: sucess}\n",
-     "2:19: outcome must be succeeded, failed or stopped, not \"sucess\"\n"},
+     "2:19: outcome must be succeeded, failed, stopped or unknown, not \"sucess\"\n"},
     {"a world that can never be",
      "job: {run: [a], nnodes: \"2:3\", workers_per_node: 2}\ncluster: {nodes: 3}\nexpect: "
      "{world_sizes: [6, 5]}\n",

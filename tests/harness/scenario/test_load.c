@@ -171,6 +171,12 @@ static void test_a_printed_scenario_loads_to_the_same(void **state) {
         "cluster: {nodes: 3, racks: [[n1], [n0, n2]]}\n"
         "expect: {world_sizes: {ends: [2]}, recover_within: {x-1: 90s}, lost_work: 2s}\n";
     print_loads_again(odd, strlen(odd));
+    static const char told[] =
+        "cluster: {nodes: 2, store_args: [--memory=16, '--allow-host=a,b']}\njob: {run: [a]}\n";
+    print_loads_again(told, strlen(told));
+    static const char small[] =
+        "cluster: {store: etcd, store_quota_mb: 16}\njob: {run: [a]}\nexpect: {outcome: unknown}\n";
+    print_loads_again(small, strlen(small));
     static const char printed[] =
         "job: {run: [a]}\n"
         "observe: {preset: tqdm, loss: 'l\"o#: (\\d+)\\\\', done: \"{'x': \\\\[\\u00e9]}\"}\n"

@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+enum { EXIT_NO_STORE = 69 };
+
 static const char broken[] = "Outcome: the job ends as the scenario expects.";
 
 static bool succeeded_by_workers(const struct trial *t) {
@@ -40,8 +42,10 @@ static bool was_told_to_end(const struct agent_end *v, size_t n) {
 /* In the words of expect.outcome; "" when the agents' ends do not add up to one. */
 static const char *outcome_of(const struct trial *t, const struct agent_end *v, size_t n,
                               struct finding *f) {
-    size_t succeeded = 0, failed = 0, stopped = 0, judged = 0;
+    size_t succeeded = 0, failed = 0, stopped = 0, unknown = 0, judged = 0;
     for (size_t i = 0; i < n; i++) {
+        /* Of one that no fault had kept from the store for long enough it is no excuse. */
+        unknown += v[i].fault_id && v[i].exit_ns && !v[i].signal && v[i].code == EXIT_NO_STORE;
         if (v[i].fault_id || v[i].spare)
             continue;
         judged++;
@@ -54,6 +58,8 @@ static const char *outcome_of(const struct trial *t, const struct agent_end *v, 
         return succeeded_by_workers(t) ? "succeeded" : "";
     if (judged && failed == judged)
         return "failed";
+    if (!judged && unknown)
+        return "unknown";
     if (!judged)
         return was_told_to_end(v, n) ? "stopped" : "";
     return stopped && stopped + succeeded + failed == judged ? "stopped" : "";
@@ -85,7 +91,7 @@ static void describe(char *out, size_t size, const struct agent_end *v, size_t n
 
 static bool judge_agents(const struct trial *t, struct finding *f, const struct agent_end *v,
                          size_t n) {
-    static const char *const names[] = {"succeeded", "failed", "stopped"};
+    static const char *const names[] = {"succeeded", "failed", "stopped", "unknown"};
     const char *wanted = names[t->scenario->expect.outcome], *seen = outcome_of(t, v, n, f);
     char ends[200];
     if (str_eq(wanted, seen)) {
@@ -101,7 +107,10 @@ static bool judge_agents(const struct trial *t, struct finding *f, const struct 
     describe(ends, sizeof(ends), v, n);
     if (*seen)
         return finding_fail(f, broken, expected, "it %s%s (agents ended: %s)",
-                            str_eq(seen, "stopped") ? "was " : "", seen, ends);
+                            str_eq(seen, "stopped")   ? "was "
+                            : str_eq(seen, "unknown") ? "is "
+                                                      : "",
+                            seen, ends);
     return finding_fail(f, broken, expected, "no one outcome (agents ended: %s)", ends);
 }
 
@@ -117,7 +126,9 @@ const struct check check_outcome = {
     .summary = "the job succeeds, fails or is stopped as the scenario expects",
     .text = "expect.outcome: succeeded (every agent ends 0 but those that a fault ended, and every "
             "worker of the last round), failed (every agent ends 1) or stopped (by a signal, "
-            "or because all of its agents were taken away and the last one was told to leave). "
+            "or because all of its agents were taken away and the last one was told to leave), or "
+            "unknown (every agent ends 69, as a fault has kept it from the store for --rdzv-conf "
+            "give_up). "
             "Judged by the exit codes that the kernel gave, never by what was printed.",
     .example = "expect: {outcome: succeeded}",
     .class = CLASS_EXPECT,

@@ -93,11 +93,14 @@ static bool judge(const struct trial *t, struct finding *f) {
 const struct check check_budget = {
     .name = "budget",
     .summary = "the job never exceeds max_restarts, and does not fail while restarts are left",
-    .text = "Every worker is told the same TORCHELASTIC_MAX_RESTARTS, which is the one asked for; "
-            "no round starts with a restart count above it; and the job does not fail while "
-            "restarts are left and enough agents are there to go on. Under a scheduler this holds "
-            "in each attempt of the job: one that is requeued has all its restarts again, for that "
-            "is no failure of it; and what has failed with all of them used is not started again.",
+    .text =
+        "Every worker is told the same TORCHELASTIC_MAX_RESTARTS, which is the one asked for; "
+        "no round starts with a restart count above it; and the job does not fail while "
+        "restarts are left and enough agents are there to go on, unless it was told to with the "
+        "loss of a node (--on-node-loss=gang) or after so many rounds that cost no restart "
+        "(max_free_rounds_per_hour). Under a scheduler this holds "
+        "in each attempt of the job: one that is requeued has all its restarts again, for that "
+        "is no failure of it; and what has failed with all of them used is not started again.",
     .example = "rankquake run scenarios/restart/worker-fails-until-budget.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL),

@@ -257,6 +257,48 @@ static void test_an_expected_failure_is_a_pass_and_a_success_is_not(void **state
     assert_found(ask("outcome", &s, stopped), FINDING_FAIL, "it was stopped");
 }
 
+/* The store is gone for all of them; one alone that gives it up has no such excuse. */
+static void test_agents_that_cannot_know_how_it_ended_say_so(void **state) {
+    (void)state;
+    static const char cut[] = "{\"t\":1060000000,\"source\":\"harness\",\"kind\":\"fault-in-"
+                              "force\",\"id\":\"cut\",\"n\":1,"
+                              "\"fault\":\"net-partition\",\"t0\":1060000000,\"targets\":[{"
+                              "\"what\":\"node\",\"name\":\"n0\","
+                              "\"node\":\"n0\",\"pid\":0},{\"what\":\"node\",\"name\":\"n1\","
+                              "\"node\":\"n1\",\"pid\":0}]}";
+    static const struct edit gone[] = {
+        {"\"steady\"", NULL, NULL, cut}, {"agent-exit", NULL, "\"code\":0", "\"code\":69"}, {0}};
+    static const struct edit uncut[] = {{"agent-exit", NULL, "\"code\":0", "\"code\":69"}, {0}};
+    struct pair conf[] = {{.key = "give_up", .value = "10ms"}};
+    struct scenario s = planted_scenario("node-powered-off");
+    s.job.rdzv_conf = conf;
+    s.job.rdzv_conf_n = 1;
+    s.expect.outcome = OUTCOME_UNKNOWN;
+    assert_found(ask("outcome", &s, gone), FINDING_PASS, "unknown");
+    assert_found(ask("outcome", &s, uncut), FINDING_FAIL, "no one outcome");
+    assert_found(ask("outcome", &s, none), FINDING_FAIL, "it succeeded");
+    s.expect.outcome = OUTCOME_SUCCEEDED;
+    assert_found(ask("outcome", &s, gone), FINDING_UNKNOWN, "taken away by a fault");
+}
+
+static void test_a_job_may_be_given_up_after_so_many_rounds_that_cost_nothing(void **state) {
+    (void)state;
+    static const struct edit failed[] = {{"agent-exit", NULL, "\"code\":0", "\"code\":1"}, {0}};
+    static const char *const most[] = {"0", "1", "2", "many"}; /* 0: as many as come */
+    for (size_t i = 0; i < sizeof(most) / sizeof(*most); i++) {
+        struct scenario s = planted_scenario("node-powered-off"); /* its second round is free */
+        struct pair conf[] = {{.key = "max_free_rounds_per_hour", .value = most[i]}};
+        s.job.rdzv_conf = conf;
+        s.job.rdzv_conf_n = 1;
+        assert_found(ask("budget", &s, failed), i == 1 ? FINDING_PASS : FINDING_FAIL,
+                     i == 1 ? "never above" : "gave up after round 2");
+        s = planted_scenario("worker-killed"); /* and here it is not */
+        s.job.rdzv_conf = conf;
+        s.job.rdzv_conf_n = 1;
+        assert_found(ask("budget", &s, failed), FINDING_FAIL, "gave up after round 2");
+    }
+}
+
 static void test_a_job_whose_agents_are_all_told_to_leave_is_stopped(void **state) {
     (void)state;
     static const char leave[] =
@@ -607,6 +649,8 @@ int main(void) {
         cmocka_unit_test(test_a_round_that_begins_anew_is_told_aloud),
         cmocka_unit_test(test_restarts_may_be_a_range),
         cmocka_unit_test(test_an_expected_failure_is_a_pass_and_a_success_is_not),
+        cmocka_unit_test(test_agents_that_cannot_know_how_it_ended_say_so),
+        cmocka_unit_test(test_a_job_may_be_given_up_after_so_many_rounds_that_cost_nothing),
         cmocka_unit_test(test_a_job_whose_agents_are_all_told_to_leave_is_stopped),
         cmocka_unit_test(test_a_job_that_was_meant_to_fail_need_not_start_workers),
         cmocka_unit_test(test_a_spent_budget_is_no_giving_up),
