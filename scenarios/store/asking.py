@@ -487,6 +487,47 @@ def ask_watches(store):
     store.delete(FOREIGN + "w")
 
 
+def ask_many_watches(store):
+    """Of ranges as many as the store takes, and of single keys more. When some have ended there is room again."""
+    if not ROUND:
+        return
+    before, ranges = bounded(store, "watches"), {"range_end": end_of(FOREIGN)}
+    many = [watch(store, FOREIGN, **ranges)[0] for _ in range(128)]
+    body = {"create_request": {"key": b64(FOREIGN), **ranges}}
+    store.refused("one watch more", "/v3/watch", body, FULL, "as many watches of ranges as it takes")
+    many.append(watch(store, FOREIGN + "single")[0])
+    same("watches that were refused", bounded(store, "watches") - before, 1)
+    holds("watches that are open", store.metrics()["rankrun_store_watches"] >= 129 + 2, store.metrics())
+    for c in many:
+        c.close()
+    holds("watches that are still open", store.metrics()["rankrun_store_watches"] < 129, store.metrics())
+    watch(store, FOREIGN, **ranges)[0].close()
+
+
+def ask_slow(store):
+    """Some ask for a long answer and read none of it. Whoever comes behind them waits for their part of the memory, --memory=16, and
+    gets all when the slowest of them is ended."""
+    if not ROUND:
+        return
+    before = bounded(store, "slow")
+    for i in range(60):
+        store.put(f"{FOREIGN}slow-{i:03d}", "z" * 20000)
+    question = json.dumps({"key": b64(FOREIGN), "range_end": end_of(FOREIGN)}).encode()
+    head = f"POST /v3/kv/range HTTP/1.1\r\nHost: store\r\nAuthorization: Bearer {store.key}\r\nContent-Length: {len(question)}\r\n\r\n"
+    slow = []
+    for _ in range(16):
+        s = socket.socket()
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        s.connect((store.host, store.port))
+        s.sendall(head.encode() + question)
+        slow.append(s)
+    same("what who reads is answered", len(store.get(FOREIGN, range_end=end_of(FOREIGN))["kvs"]), 60)
+    holds("how many were ended that read nothing", 1 <= bounded(store, "slow") - before <= 16, before)
+    for s in slow:
+        s.close()
+    store.delete(FOREIGN, range_end=end_of(FOREIGN))
+
+
 def ask_leases_of_many(store):
     """More leases than the store takes: an eighth of them goes, the oldest first, of those that have no run's key. Once is enough,
     of those who were started again."""
