@@ -41,12 +41,12 @@ def b64(text):
 
 def same(what, got, wanted):
     if got != wanted:
-        sys.exit(f"{what}: {got!r}, not {wanted!r}")
+        sys.exit(f"{what[:2000]}: {got!r:.2000}, not {wanted!r:.2000}")
 
 
 def holds(what, good, got):
     if not good:
-        sys.exit(f"{what}: {got!r}")
+        sys.exit(f"{what}: {got!r:.2000}")
 
 
 def connect(host, port, authority="ca", mine="agent"):
@@ -593,6 +593,23 @@ def ask_much(store):
     txn = [{"request_range": {"key": b64(FOREIGN), "range_end": end_of(FOREIGN)}}] * 2
     two = store.good("/v3/kv/txn", {"success": txn})
     same("a long transaction", [len(r["response_range"]["kvs"]) for r in two["responses"]], [60, 60])
+    store.delete(FOREIGN, range_end=end_of(FOREIGN))
+    ask_cost(store)
+
+
+def ask_cost(store):
+    """One request may look at 131,072 keys, however many it could look at by its length."""
+    for i in range(0, 1280, 128):
+        puts = [{"request_put": {"key": b64(f"{FOREIGN}{i + k}"), "value": b64("1")}} for k in range(128)]
+        store.good("/v3/kv/txn", {"success": puts})
+    many = {"request_range": {"key": b64(FOREIGN), "range_end": end_of(FOREIGN), "limit": "5"}}
+    one = {"request_range": {"key": b64(FOREIGN + "7")}}
+    every = {"key": b64(FOREIGN), "range_end": end_of(FOREIGN), "target": "VERSION", "result": "EQUAL", "version": "1"}
+    large = {"compare": [every] * 102, "success": [many, one], "failure": [one]}
+    answer = store.good("/v3/kv/txn", large)
+    same("a large request", (answer["succeeded"], [r["response_range"]["count"] for r in answer["responses"]]), (True, ["1280", "1"]))
+    large["compare"].append(every)
+    store.refused("one that is too large", "/v3/kv/txn", large, 400, "this request looks at 131950 keys, and at most 131072")
     store.delete(FOREIGN, range_end=end_of(FOREIGN))
 
 
