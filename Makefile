@@ -66,7 +66,7 @@ OBJ.agent := $(call objects,agent agent/core agent/hosts agent/legacy agent/stor
 OBJ.faults := $(call objects,faults faults/clock faults/disk faults/mechanism faults/mechanism/disk faults/network faults/node faults/process faults/scheduler faults/store)
 OBJ.harness := $(call objects,harness $(addprefix harness/,scenario scenario/expand plan launch carrier provider host cluster run run/evidence play ci doctor observe history judge judge/checks invariants sim explore shrink crash trial trend verbs verbs/crashpoints verbs/language verbs/run verbs/shrink verbs/sim verbs/watch verbs/trend) \
   $(addprefix harness/,certify preflight preflight/probes verbs/certify) \
-  $(addprefix harness/judge/checks/,ending group recovery training trust))
+  $(addprefix harness/judge/checks/,claims ending group recovery training trust))
 OBJ.reports := $(call objects,reports reports/batch reports/certificate reports/comparison reports/curve reports/trend)
 OBJ.job := $(call objects,$(addprefix scenarios/jobs/,ranktrain ranktrain/checkpoints ranktrain/data ranktrain/mode ranktrain/model ranktrain/net ranktrain/prepare)) \
   $(addprefix $(OUT)/scenarios/jobs/ranktrain/gpu/,backend.o nccl_api.o nccl_failure.o nccl_interface.o)

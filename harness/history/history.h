@@ -69,6 +69,8 @@
  *             lines {worker_lines, program_lines, patterns:[{pattern, matched, recorded}]}   how
  *             much was read for expect.log, at the end; recorded: so many of these are in the
  *             history
+ *             heard {node, lines, said, whole}   all that the agents of that node have printed was looked
+ *             through for what they say of the job; whole: nothing was left out
  *             lag {max_ns, window_ns, why?}   the harness was late by up to max_ns in the window_ns
  *             before t; without why, and by more than HISTORY_AWAY_NS: it was away
  *             signals {seen, why?}   whether the kernel tells who is sent which signal, at the
@@ -163,8 +165,11 @@
  *             log {node, from, id | pattern, line}   likewise, of what the node's own program
  *             printed
  *
- *   user      answer {node?, probe, ok, value?, error?, took_ns}   what a probe of the scenario was
- *             answered; ok: within its tolerance
+ *             said {node, from, line}   a line in which the agent tells of rounds, of workers that
+ *             failed or of the outcome, or one of torchelastic's events; recorded when the job has ended
+ *
+ *   user      answer {node?, probe, ok, value?, status?, error?, took_ns}   what a probe of the scenario
+ *             was answered; ok: within its tolerance; status: all of what `rankrun status` has told
  *
  * A record in memory is the parse of the line that was written, so a check sees live exactly what
  * it sees when the run is judged again. */

@@ -65,6 +65,9 @@ const struct history_kind history_kinds[] = {
      FIELDS(NODE, MUST("env", MAP), F("cwd", TEXT), INHERITED)},
     {SOURCE_HARNESS, "heal-idle", "a heal found nothing to end",
      FIELDS(MUST("id", TEXT), MUST("of", TEXT), MUST("why", TEXT))},
+    {SOURCE_HARNESS, "heard",
+     "how much of what an agent has printed was looked through for what it says of the job",
+     FIELDS(NODE, MUST("lines", INT), MUST("said", INT), F("whole", BOOL))},
     {SOURCE_HARNESS, "health", "what is left on the host after the last node is down",
      FIELDS(MUST("left", LIST), MUST("complete", BOOL), F("cpu_ns", INT))},
     {SOURCE_HARNESS, "interrupted", "somebody ended the run, or its time was up",
@@ -239,12 +242,14 @@ const struct history_kind history_kinds[] = {
      FIELDS(F("what", TEXT), F("round", INT), F("of", TEXT), F("rank", INT))},
     {SOURCE_LAUNCHER, "log", "a line that somebody waits for, or expects something of",
      FIELDS(F("from", TEXT), F("id", TEXT), F("pattern", TEXT), F("line", TEXT))},
+    {SOURCE_LAUNCHER, "said", "a line in which an agent tells of rounds, failures or the outcome",
+     FIELDS(F("from", TEXT), F("line", TEXT))},
     {SOURCE_LAUNCHER, "store-keys", "how many keys the job has in its store",
      FIELDS(F("round", INT), MUST("n", INT))},
 
     {SOURCE_USER, "answer", "what a probe of the scenario was answered",
-     FIELDS(MUST("probe", TEXT), MUST("ok", BOOL), F("value", TEXT), F("error", TEXT),
-            F("took_ns", INT))},
+     FIELDS(MUST("probe", TEXT), MUST("ok", BOOL), F("value", TEXT), F("status", TEXT),
+            F("error", TEXT), F("took_ns", INT))},
     {0},
 };
 

@@ -2,7 +2,11 @@
 
 #include "harness/observe/log_matcher.h"
 #include "harness/observe/output.h"
+#include "harness/observe/sayings.h"
 #include "harness/run/timeline.h"
+
+#include "base/str.h"
+#include "base/sys/file.h"
 
 #include <string.h>
 
@@ -93,9 +97,35 @@ static void record(struct engine *e, const struct record *r) {
     }
 }
 
+/* rankrun's own, or one that a template starts. */
+static bool is_rankrun(const struct job_spec *job) {
+    if (str_eq(job->launcher, "rankrun"))
+        return true;
+    for (const char *const *word = job->launcher_argv; word && *word; word++)
+        if (strstr(*word, "rankrun"))
+            return true;
+    return false;
+}
+
+/* Files of hosts elsewhere come when they come. */
+static void record_sayings(struct engine *e) {
+    for (size_t i = 0; !e->plan->scenario->cluster.provider && i < e->plan->nodes_n; i++) {
+        const struct plan_node *n = &e->plan->nodes[i];
+        struct err err = {0};
+        if (n->is_store)
+            continue;
+        const char *log = arena_printf(&e->arena, "logs/%s/agent.log", n->name);
+        FILE_CLOSE int fd = folder_open_growing(e->spec->folder, log, &err);
+        if (fd < 0 || sayings_record(&e->rec, n->name, fd, &err) < 0)
+            record_unwatched(e, n->name, 0, err.msg);
+    }
+}
+
 /* Reads what there is, and notes what came of it. */
 static void take_down(struct engine *e) {
     const struct outputs *o = own(e, outputs);
+    if (is_rankrun(&e->plan->scenario->job) && !e->plan->scenario->cluster.scheduler)
+        record_sayings(e);
     if (!o->output)
         return;
     output_end(o->output);

@@ -20,7 +20,7 @@
  * is not waited for: it is a child beside the loop, and its end or its deadline is an event as any
  * other. */
 
-enum { ANSWER_MAX = 1 << 16, VALUE_SHOWN = 160 };
+enum { ANSWER_MAX = 1 << 16, VALUE_SHOWN = 160, STATUS_SHOWN = 1 << 15 };
 
 struct probes_asked {
     struct probes *owner;
@@ -41,6 +41,11 @@ struct probes {
 
 /* ---- an answer ---- */
 
+/* What `rankrun status` has answered, in either of its forms: the check said reads all of it. */
+static bool is_status(const char *said) {
+    return str_starts(said, "job            ") || str_starts(said, "{\"run_id\":");
+}
+
 static void record(struct probes_asked *a, const char *said, bool ok, const char *error) {
     struct engine *e = a->owner->engine;
     struct json_writer *w = engine_record(e, SOURCE_USER, "answer");
@@ -49,6 +54,8 @@ static void record(struct probes_asked *a, const char *said, bool ok, const char
     json_put_string(w, "probe", a->probe->name);
     json_put_bool(w, "ok", ok);
     json_put_stringn(w, "value", said, strnlen(said, VALUE_SHOWN));
+    if (is_status(said))
+        json_put_stringn(w, "status", said, strnlen(said, STATUS_SHOWN));
     if (error)
         json_put_string(w, "error", error);
     json_put_i64(w, "took_ns", clock_monotonic_ns() - a->since_ns);

@@ -256,7 +256,8 @@ const struct section section_probe = {
     (const struct key[]){
         {"cmd", "a list of words", NULL,
          "The command; placeholders as in job.run. RankQuake's own programs, rankrun among them, "
-         "are found without a path.",
+         "are found without a path; what `rankrun status` answers is compared with what was "
+         "seen (check said).",
          "cmd: [curl, -sf, 'http://n0:8080/health']", read_cmd, .form = "[<scalar>]"},
         {"http", "a URL", NULL,
          "A page to get; its body is the answer. Nodes, and store, are known by their names; no "

@@ -50,6 +50,7 @@
     X(resume_step)                                                                                 \
     X(resumed_loss)                                                                                \
     X(root_cause)                                                                                  \
+    X(said)                                                                                        \
     X(samples)                                                                                     \
     X(saving)                                                                                      \
     X(stop_signals)                                                                                \

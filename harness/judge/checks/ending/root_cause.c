@@ -1,5 +1,6 @@
 /* Compares the first failure that the launcher names with the kernel's order of the ends. */
 #include "harness/judge/checks/check.h"
+#include "harness/judge/checks/own_round.h"
 #include "harness/judge/checks/lags.h"
 
 #include "base/str.h"
@@ -15,28 +16,14 @@ static bool is_claim(const struct record *r) {
            str_eq(record_text(r, "what"), "first-failure");
 }
 
-/* Where nodes are processes, or hosts, an agent knows itself by its address, which on a host a store may
- * have too. NULL: by a name of its own, and the rank alone must do. */
-static const char *node_of(const struct history *h, const char *name) {
-    history_each(r, h) {
-        if (r->source == SOURCE_HARNESS && record_is(r, "node-up") &&
-            !str_starts(r->node, "store") &&
-            (str_eq(r->node, name) || str_eq(record_text(r, "addr"), name)))
-            return r->node;
-    }
-    return NULL;
-}
-
 /* The worker that was told this round of the launcher's own counting. Histories of before have
  * round 0 where no restart was allowed: then it is the newest. */
 static const struct worker *find(const struct rounds *rs, const char *node, int64_t rank,
                                  int64_t round) {
     for (size_t i = rs->workers_n; i-- > 0;) {
         const struct worker *w = rs->workers[i];
-        int64_t own = -1;
-        if (w->rank == rank && (!node || str_eq(w->node, node)) &&
-            str_to_i64(json_get_string(w->env, "RANKRUN_ROUND", ""), 0, INT64_MAX, &own) &&
-            (own == round || !round))
+        if (w->rank == rank && (!node || str_eq(w->node, node)) && own_round(w) >= 0 &&
+            (own_round(w) == round || !round))
             return w;
     }
     return NULL;
@@ -69,7 +56,7 @@ static const struct worker *struck_first(const struct trial *t, const struct rou
 static bool judge_claim(const struct trial *t, struct finding *f, const struct record *claim) {
     const char *node = record_text(claim, "of");
     long long rank = record_i64(claim, "rank", -1), round = record_i64(claim, "round", -1);
-    const struct worker *w = find(t->rounds, node_of(t->history, node), rank, round), *truth;
+    const struct worker *w = find(t->rounds, own_node(t->history, node), rank, round), *truth;
     const struct incident *by = NULL;
     if (!w)
         return WRONG(w, "a worker of that round",
