@@ -15,6 +15,11 @@ struct sayings_tally {
     bool whole; /* all of it was looked through */
 };
 
+/* Who starts agents on other hosts shows what they say behind "[HOST] ": of their node, not of this. */
+static bool is_of_another(const char *line, const char *at) {
+    return at >= line + 2 && at[-1] == ' ' && at[-2] == ']';
+}
+
 /* Where in the line it begins; NULL: it says nothing of the job. */
 static const char *saying_in(const char *line) {
     static const char *const begins[] = {
@@ -23,7 +28,7 @@ static const char *saying_in(const char *line) {
     for (const char *const *b = begins; *b; b++) {
         const char *at = strstr(line, *b);
         if (at)
-            return at;
+            return is_of_another(line, at) ? NULL : at;
     }
     return NULL;
 }

@@ -53,6 +53,7 @@ static void test_lines_of_the_job_become_records_also_behind_what_a_worker_had_b
                                "{\"time\":\"2026\",\"what\":\"round\"}\n"
                                "{\"name\":\"torchelastic.worker.status.FAILED\"}\n"
                                "{\"name\":\"mine\"}\n"
+                               "[n1] rankrun: round 7 (start): world 2\n"
                                "rankrun: first failure of round 1: node\n"
                                "rankrun: run \"x\" failed: no";
     static const char *const lines[] = {
@@ -73,7 +74,7 @@ static void test_lines_of_the_job_become_records_also_behind_what_a_worker_had_b
     const struct record *heard = s.history.records[5];
     assert_int_equal(heard->source, SOURCE_HARNESS);
     assert_string_equal(heard->kind, "heard");
-    assert_int_equal(record_i64(heard, "lines", -1), 8);
+    assert_int_equal(record_i64(heard, "lines", -1), 9);
     assert_int_equal(record_i64(heard, "said", -1), 5);
     assert_true(json_get_bool(heard->fields, "whole", false));
     close(fd);

@@ -7,6 +7,7 @@
 #include "base/str.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 
 /* Two ends that are as close as that have no order. */
@@ -291,11 +292,32 @@ static const struct worker *struck_alone(const struct claims *c, const struct ro
     return alone && !w->spawned && !failed_before(c, w) ? w : NULL;
 }
 
+/* Another failed by itself too, maybe for want of the first: its agent may have been quicker, and have
+ * ended the others before theirs heard of any. */
+static bool others_failed(const struct round *round, const struct worker *w) {
+    for (size_t i = 0; i < round->n; i++)
+        if (round->workers[i] != w && worker_ended_badly(round->workers[i]) &&
+            round->workers[i]->exit_signal != SIGTERM && round->workers[i]->exit_signal != SIGKILL)
+            return true;
+    return false;
+}
+
+/* By that agent, or by any where it may have been any. */
+static bool was_told(const struct claims *c, const struct round *round, const struct worker *w) {
+    bool others = others_failed(round, w);
+    if (has_line(c, SAID_WORKER, w->node, own_round(w), w->local_rank))
+        return true;
+    for (size_t i = 0; others && i < round->n; i++)
+        if (!said_whole_agent(c->s, round->workers[i]->node) ||
+            has_line(c, SAID_WORKER, round->workers[i]->node, own_round(w), -1))
+            return true;
+    return false;
+}
+
 static bool judge_owed_failure(struct claims *c, const struct round *round) {
     const struct record *r = NULL;
     const struct worker *w = struck_alone(c, round);
-    if (!w || !said_whole_agent(c->s, w->node) ||
-        has_line(c, SAID_WORKER, w->node, own_round(w), w->local_rank))
+    if (!w || !said_whole_agent(c->s, w->node) || was_told(c, round, w))
         return true;
     return WRONG(c, w, "a line of the worker that failed",
                  "the agent of %s has told nothing of rank %d, which failed in its round %" PRId64,

@@ -17,6 +17,7 @@ struct status_asked {
     struct status_answer a;
     const struct round *round;          /* that it tells of; NULL: none that was seen */
     int64_t members_heard, members_due; /* beats, of all answers in which each was due */
+    int64_t led, leads_due;             /* answers that name a coordinator, where one is due */
 };
 
 #define WRONG(q, w, expected, ...)                                                                 \
@@ -133,7 +134,7 @@ static bool judge_job(const struct status_asked *q, bool quiet) {
     return judge_numbers(q, w, numbers);
 }
 
-static bool judge_quiet_job(const struct status_asked *q) {
+static bool judge_quiet_job(struct status_asked *q) {
     const struct status_answer *a = &q->a;
     const struct worker *w = first_worker(q->round, 0);
     int64_t port = -1;
@@ -145,6 +146,8 @@ static bool judge_quiet_job(const struct status_asked *q) {
         return WRONG(q, w, w->master_addr, "the status tells of the master address %.80s",
                      a->master_addr);
     const struct said_number numbers[] = {{"master port", a->master_port, port}, {0}};
+    q->leads_due += a->nodes_min >= 0;
+    q->led += a->coordinator != NULL;
     if (a->coordinator && !own_node(q->t->history, a->coordinator))
         return WRONG(q, w, "a node", "the status calls %.80s the coordinator", a->coordinator);
     return judge_numbers(q, w, numbers);
@@ -288,9 +291,13 @@ static bool judge_answer(struct status_asked *q) {
     return judge_job(q, quiet) && (!quiet || judge_quiet_job(q)) && judge_members(q, quiet);
 }
 
-/* A host that is busy may beat late; where nobody was ever heard, nobody listened. */
-static bool judge_beats(const struct status_asked *q) {
+/* A host that is busy may beat late, or lead anew; where nobody was ever heard, nobody listened. */
+static bool judge_all(const struct status_asked *q) {
     enum { ENOUGH = 8 };
+    if (q->leads_due >= ENOUGH && !q->led)
+        return WRONG(q, none, "who coordinates",
+                     "none of %" PRId64 " answers about a job that ran names a coordinator",
+                     q->leads_due);
     return q->members_due < ENOUGH || q->members_heard ||
            WRONG(q, none, "a beat of any member",
                  "of %" PRId64 " members that were alive the status has heard no beat",
@@ -313,5 +320,5 @@ bool said_status(struct said_trial *s, struct finding *f) {
             return false;
         s->answers++;
     }
-    return !s->answers || judge_beats(&q);
+    return !s->answers || judge_all(&q);
 }
