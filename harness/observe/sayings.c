@@ -20,15 +20,17 @@ static bool is_of_another(const char *line, const char *at) {
     return at >= line + 2 && at[-1] == ' ' && at[-2] == ']';
 }
 
-/* Where in the line it begins; NULL: it says nothing of the job. */
-static const char *saying_in(const char *line) {
+/* Where in the line it begins; NULL: it says nothing of the job, or (*ret_other) of another node. */
+static const char *saying_in(const char *line, bool *ret_other) {
     static const char *const begins[] = {
         "rankrun: round ", "rankrun: first failure of round ",        "rankrun: run \"",
         "{\"time\":\"2",   "{\"name\":\"torchelastic.worker.status.", NULL};
     for (const char *const *b = begins; *b; b++) {
         const char *at = strstr(line, *b);
-        if (at)
-            return is_of_another(line, at) ? NULL : at;
+        if (at && is_of_another(line, at))
+            *ret_other = true;
+        else if (at)
+            return at;
     }
     return NULL;
 }
@@ -69,8 +71,10 @@ int sayings_record(struct recorder *rec, const char *node, int fd, struct err *e
     if (code < 0)
         return code;
     for (char *rest = text.data, *line; rest && (line = strsep(&rest, "\n"));) {
-        const char *said = saying_in(line);
+        bool other = false;
+        const char *said = saying_in(line, &other);
         t.lines++;
+        t.whole &= !other; /* its own agent's may be behind such a name too */
         if (!said)
             continue;
         t.whole &= t.said < SAID_MAX;

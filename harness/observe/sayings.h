@@ -3,7 +3,8 @@
  * said, of source launcher: a claim, which the check said compares with what was seen.
  *
  * Workers may write into the same file, in the middle of a line too: a line is looked for wherever it
- * begins. Of one program the first two thousand are recorded. */
+ * begins. Of one program the first two thousand are recorded. What stands behind "[HOST] " is of an
+ * agent elsewhere, which this one has started, and not recorded; its node is not heard whole then. */
 #pragma once
 
 #include "harness/observe/observe.h"
