@@ -96,6 +96,7 @@ sub must_have {
     $st[4] == $> or answer('fail', "$path is of the user $st[4] and not $>");
 }
 
+for (glob "$logs/*") { m{/tee-told_[a-z2-7]{8}$} or answer('fail', "what is $_?") }
 must_have($_, 0777 & ~umask) for 'told', $logs, glob("$logs/*/attempt_*"), glob("$logs/*/attempt_*/[0-9]*");
 must_have($_, 0666 & ~umask) for glob("$logs/*/attempt_*/*.log"), glob("$logs/*/attempt_*/*/*.log");
 must_have($_, 0700) for glob "$logs/*";
