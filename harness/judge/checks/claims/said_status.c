@@ -15,9 +15,10 @@ struct status_asked {
     const struct record *r;
     int64_t from_ns, to_ns; /* when it was asked, and answered */
     struct status_answer a;
-    const struct round *round;          /* that it tells of; NULL: none that was seen */
-    int64_t members_heard, members_due; /* beats, of all answers in which each was due */
-    int64_t led, leads_due;             /* answers that name a coordinator, where one is due */
+    const struct round *round; /* that it tells of; NULL: none that was seen */
+    int64_t heard, led,
+        due; /* answers about a job that ran: of so many, those that tell the next beat of
+                              * each member, and those that name a coordinator */
 };
 
 #define WRONG(q, w, expected, ...)                                                                 \
@@ -134,7 +135,7 @@ static bool judge_job(const struct status_asked *q, bool quiet) {
     return judge_numbers(q, w, numbers);
 }
 
-static bool judge_quiet_job(struct status_asked *q) {
+static bool judge_quiet_job(const struct status_asked *q) {
     const struct status_answer *a = &q->a;
     const struct worker *w = first_worker(q->round, 0);
     int64_t port = -1;
@@ -146,8 +147,6 @@ static bool judge_quiet_job(struct status_asked *q) {
         return WRONG(q, w, w->master_addr, "the status tells of the master address %.80s",
                      a->master_addr);
     const struct said_number numbers[] = {{"master port", a->master_port, port}, {0}};
-    q->leads_due += a->nodes_min >= 0;
-    q->led += a->coordinator != NULL;
     if (a->coordinator && !own_node(q->t->history, a->coordinator))
         return WRONG(q, w, "a node", "the status calls %.80s the coordinator", a->coordinator);
     return judge_numbers(q, w, numbers);
@@ -245,7 +244,7 @@ static bool judge_place(const struct status_asked *q, const struct status_member
     return judge_numbers(q, w, numbers);
 }
 
-static bool judge_member(struct status_asked *q, const struct status_member *m, bool quiet) {
+static bool judge_member(const struct status_asked *q, const struct status_member *m, bool quiet) {
     const char *node = m->node ? own_node(q->t->history, m->node) : NULL;
     if (m->node && !node)
         return WRONG(q, none, "a node of the cluster", "the status tells of the node %.80s",
@@ -257,10 +256,6 @@ static bool judge_member(struct status_asked *q, const struct status_member *m, 
         return WRONG(q, none, "a beat while it was listening",
                      "the status tells of a beat after %" PRId64 " ms, and took %" PRId64,
                      m->beat_ms, (q->to_ns - q->from_ns) / 1000000);
-    if (quiet) {
-        q->members_due += q->a.beat_ms >= 0;
-        q->members_heard += m->beat_ms >= 0;
-    }
     if (!m->spare && m->group_rank >= 0 && !judge_place(q, m, node))
         return false;
     return !node || !m->state || judge_state(q, m, node, quiet);
@@ -270,7 +265,7 @@ static int64_t planned(const struct status_answer *a) {
     return (int64_t)a->members_n - spares_of(a);
 }
 
-static bool judge_members(struct status_asked *q, bool quiet) {
+static bool judge_members(const struct status_asked *q, bool quiet) {
     for (size_t i = 0; i < q->a.members_n; i++)
         if (!judge_member(q, &q->a.members[i], quiet))
             return false;
@@ -281,6 +276,18 @@ static bool judge_members(struct status_asked *q, bool quiet) {
 
 /* ---- the whole ---- */
 
+/* Over torchelastic's rendezvous nobody coordinates, and beats are not told. */
+static void count_quiet(struct status_asked *q) {
+    size_t heard = 0;
+    for (size_t i = 0; i < q->a.members_n; i++)
+        heard += q->a.members[i].beat_ms >= 0;
+    if (q->a.nodes_min < 0)
+        return;
+    q->due++;
+    q->heard += heard == q->a.members_n;
+    q->led += q->a.coordinator != NULL;
+}
+
 static bool judge_answer(struct status_asked *q) {
     if (!judge_age(q) || !judge_failure(q))
         return false;
@@ -288,20 +295,21 @@ static bool judge_answer(struct status_asked *q) {
     if (!q->round || q->round->workers[0]->spawned || !first_worker(q->round, 0))
         return true;
     bool quiet = is_quiet(q);
+    if (quiet)
+        count_quiet(q);
     return judge_job(q, quiet) && (!quiet || judge_quiet_job(q)) && judge_members(q, quiet);
 }
 
-/* A host that is busy may beat late, or lead anew; where nobody was ever heard, nobody listened. */
+/* A host that is busy may beat late, or lead anew; where that was never heard, nobody listened. */
 static bool judge_all(const struct status_asked *q) {
     enum { ENOUGH = 8 };
-    if (q->leads_due >= ENOUGH && !q->led)
+    if (q->due >= ENOUGH && !q->led)
         return WRONG(q, none, "who coordinates",
                      "none of %" PRId64 " answers about a job that ran names a coordinator",
-                     q->leads_due);
-    return q->members_due < ENOUGH || q->members_heard ||
-           WRONG(q, none, "a beat of any member",
-                 "of %" PRId64 " members that were alive the status has heard no beat",
-                 q->members_due);
+                     q->due);
+    return q->due < ENOUGH || q->heard ||
+           WRONG(q, none, "a beat of each member",
+                 "none of %" PRId64 " answers about a job that ran has heard all members", q->due);
 }
 
 bool said_status(struct said_trial *s, struct finding *f) {
