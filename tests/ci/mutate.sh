@@ -139,4 +139,27 @@ plant_undo "$PWD/intact" "$PWD/copy"
 ends copy test_told 3
 ends copy test_whole 3
 [ -z "$(find copy -name '*.planted')" ] && [ ! -e copy.changed ] || fail 'something is left of the bug'
+
+# Two bugs of two files in one program.
+cat >intact/src/asked.c <<'C'
+int asked(void);
+int asked(void) { return 10; }
+C
+echo 'int told(void); int asked(void); int main(void) { return told() + asked(); }' >intact/tests/test_both.c
+sed -i 's/told whole other/told whole other both/; s,^build/release/libsrc.a: .*,& build/release/src/asked.o,' intact/Makefile
+make -s -C intact test-programs && rm -rf copy && cp -a intact copy && rm -r copy/build && cp -al intact/build copy/
+plant_links intact >links
+sed 's/10/20/' intact/src/asked.c >bug2.c
+plant_compile "$PWD/intact" src/asked.c "$PWD/bug2.c" "$PWD/bug2.o" || fail 'the second bug is not compiled'
+plant_objects "$PWD/copy" "$PWD/links" build/release/tests/test_both "$PWD/bug.o" "$PWD/bug2.o" || { fail 'two are not planted:'; cat copy.link; }
+ends copy test_both 24
+ends intact test_both 13
+plant_undo "$PWD/intact" "$PWD/copy"
+ends copy test_both 13
+
+# Bugs go together eight at a time, two of one file never.
+# shellcheck source=/dev/null
+source "$root/tests/mutate/group.bash"
+printf '%s\n' a.c:f:x:0:1 a.c:g:x:0:1 b.c:f:x:0:1 c.c:f:x:0:1 | group_up 2 >groups
+[ "$(cat groups)" = "$(printf '%s\n' 'a.c:f:x:0:1 b.c:f:x:0:1' 'a.c:g:x:0:1 c.c:f:x:0:1')" ] || fail "groups: $(cat groups)"
 exit $failed

@@ -46,6 +46,15 @@ plant_in() { # plant_in COPY LINKS FILE OBJECT SOURCE PROGRAM
     command=${command#ccache }
     (cd "$1" && eval "${command/ -o $6 / -Wl,-S -o $6.planted $object }") >"$1.link" 2>&1 && mv -f "$1/$6.planted" "$1/$6"
 }
+# The same with the objects of several files, where the program holds no source itself.
+plant_objects() { # plant_objects COPY LINKS PROGRAM OBJECT...
+    local command
+    command=$(awk -F '\t' -v program="$3" '$1 == program { print $2; exit }' "$2")
+    [ -n "$command" ] || return 0
+    echo "$3" >>"$1.changed"
+    command=${command#ccache }
+    (cd "$1" && eval "${command/ -o $3 / -Wl,-S -o $3.planted ${*:4} }") >"$1.link" 2>&1 && mv -f "$1/$3.planted" "$1/$3"
+}
 # The programs of a copy as they were: they are the same files as in the tree it was made of.
 plant_undo() { # plant_undo TREE COPY
     local program
