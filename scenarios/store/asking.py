@@ -7,15 +7,18 @@ import base64
 import http.client
 import json
 import os
+import select
+import signal
 import socket
 import ssl
 import subprocess
 import sys
+import tempfile
 import time
 
 import rankquake
 
-FULL, PIECE = 429, 64 << 10
+FULL, PIECE, LOST_ETCD = 429, 64 << 10, 69
 ROUND = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 FOREIGN, LEASE = f"/stranger-{ROUND}/", str(4711 + ROUND)  # who was ended has left some
 
@@ -697,6 +700,120 @@ def ask_done(store):
     holds("what is said of a run that has succeeded", "has already ended here: it succeeded; no worker was started" in said, said)
     told = done.status()
     holds("the status of one that has succeeded", told["run_id"] == name and "succeeded" in json.dumps(told), told)
+
+
+# ---- an etcd of a job's own ----
+
+
+class Alone:
+    """A job of one worker with an etcd of its own, whose files are below a folder of ours."""
+
+    def __init__(self, folder, *command, **env):
+        pid, _, _ = agent()
+        env = {**{k: v for k, v in os.environ.items() if not k.startswith(("RANKQUAKE", "TORCHELASTIC", "RANKRUN"))}, **env}
+        words = [os.readlink(f"/proc/{pid}/exe"), "--standalone", "--rdzv-backend=etcd-v3", "--no-python", *command]
+        self.child = subprocess.Popen(words, env={**env, "TMPDIR": folder}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                      text=True)
+        self.folder, self.said = folder, ""
+
+    def works(self):
+        """Reads until its worker is at work; the etcd's port, and who keeps it."""
+        while "at work" not in self.said:
+            line = self.child.stdout.readline()
+            holds("a job with an etcd of its own begins", line, self.said)
+            self.said += line
+        port = int(self.said.split("started an etcd at 127.0.0.1:")[1].split(" for this job")[0])
+        with open(f"/proc/{self.child.pid}/task/{self.child.pid}/children") as f:
+            keeper = [p for p in f.read().split() if name_of(p) == "rankrun-etcd"]
+        same("how many keep the etcd", len(keeper), 1)
+        same("folders of the etcd", len(folders_of_etcds(self.folder)), 1)
+        return port, int(keeper[0])
+
+    def ends(self, code):
+        self.said += self.child.stdout.read()
+        same(f"how a job with an etcd of its own ends, after {self.said!r}", self.child.wait(), code)
+        nothing_left(self.folder)
+        return self.said
+
+
+def name_of(pid):
+    with open(f"/proc/{pid}/comm") as f:
+        return f.read().strip()
+
+
+def folders_of_etcds(folder):
+    return [name for name in os.listdir(folder) if name.startswith("rankrun_etcd_")]
+
+
+def nothing_left(folder):
+    same("folders of the etcd that are left", folders_of_etcds(folder), [])
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline") as f:
+                holds("a process of the etcd that is left", folder not in f.read(), pid)
+        except OSError:
+            pass  # it has ended
+
+
+def answers(port):
+    c = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    c.request("GET", "/version")
+    return c.getresponse().status
+
+
+def etcd_of(keeper):
+    with open(f"/proc/{keeper}/task/{keeper}/children") as f:
+        return int(f.read().split()[0])
+
+
+def ask_own_etcd(store):
+    if not ROUND:
+        return
+    at_work = ["sh", "-c", "echo at work; exec sleep 600"]
+    with tempfile.TemporaryDirectory() as folder:
+        ask_good_etcd(folder)
+        told = Alone(folder, *at_work)
+        port, keeper = told.works()
+        os.kill(keeper, signal.SIGTERM)  # as a batch system does, that tells all of a job
+        same("an etcd whose keeper was told to end", answers(port), 200)
+        told.child.terminate()
+        told.ends(143)
+        killed = Alone(folder, *at_work)
+        _, keeper = killed.works()
+        gone = os.pidfd_open(keeper)
+        killed.child.kill()
+        holds("the etcd of a job that was killed has ended", select.select([gone], [], [], 30)[0], "it runs")
+        killed.child.wait()
+        nothing_left(folder)
+        lost = Alone(folder, *at_work)
+        os.kill(etcd_of(lost.works()[1]), signal.SIGKILL)
+        said = lost.ends(LOST_ETCD)
+        holds("what is said of an etcd that was killed", "this job's own, has ended: " in said, said)
+        ask_bad_etcds(folder)
+
+
+def ask_good_etcd(folder):
+    """Variables of another etcd are not this one's."""
+    other = {"ETCD_DATA_DIR": os.path.join(folder, "elsewhere"), "ETCD_LISTEN_PEER_URLS": "nonsense"}
+    said = Alone(folder, "sh", "-c", "echo at work", **other).ends(0)
+    holds("what a job says that ends well", "started an etcd at 127.0.0.1:" in said and "at work" in said, said)
+
+
+def ask_bad_etcds(folder):
+    for script, words in (("echo '{\"msg\":\"no luck\",\"error\":\"the port is taken\"}'", "did not start: no luck: the port is taken"),
+                          ("echo '2020-01-01 | E | etcdmain: no disk'", "did not start: E | etcdmain: no disk"),
+                          ("echo first; echo last", "did not start: last"),
+                          ("echo 'flag provided but not defined: -enable-v2'; echo usage", "did not start: flag provided but not defined: -enable-v2; an etcd from 3.6 on")):
+        with tempfile.NamedTemporaryFile("w", suffix=".sh", delete=False) as f:
+            f.write("#!/bin/sh\n" + script + "\nexit 1\n")
+        os.chmod(f.name, 0o755)
+        said = Alone(folder, "true", TORCHELASTIC_ETCD_BINARY_PATH=f.name).ends(69)
+        holds("what is said of an etcd that does not start", f"the etcd of this job ({f.name}) " + words in said, said)
+        os.unlink(f.name)
+    said = Alone(folder, "true", TORCHELASTIC_ETCD_BINARY_PATH="/none").ends(64)
+    holds("what is said of no etcd", "TORCHELASTIC_ETCD_BINARY_PATH=/none in the environment: No such file" in said, said)
+    said = Alone(folder, "true", PATH="/none").ends(69)
+    holds("what is said where none is installed", "No such file or directory; install it" in said, said)
 
 
 # ---- the job ----
