@@ -22,6 +22,7 @@ probe:
   missing: {http: 'http://store:29400/no/such/page'}
   nowhere: {http: 'http://no.such.host.invalid/', on: n0}
   unmetered: {prometheus: 'http://store:29400/metrics', metric: 'rankrun_job_round{run_id="another"}'}
+  told: {cmd: [rankrun, status, --rdzv-endpoint=store, --rdzv-id=p, --format=json], on: n0, every: 500ms}
   labels: {prometheus: 'http://store:29400/metrics', metric: rankrun_job_phase}
 timeline:
   - {id: kill, when: {step: 40}, fault: worker-kill, on: rank 1}
@@ -47,6 +48,7 @@ for line in '"node":"n1","probe":"name","ok":true,"value":"n1"' '"probe":"slow",
     '"node":"store","probe":"missing","ok":false,"value":"","error":"it answered with HTTP status 40[0-9]"' \
     '"node":"n0","probe":"nowhere","ok":false,.*no answer: .*resolve' \
     '"node":"store","probe":"unmetered","ok":false,.*1 series of that name, and none is' \
+    '"node":"n0","probe":"told","ok":true,"value":".*","status":".*members.*next_beat_ms.*}]}"' \
     '"node":"store","probe":"labels","ok":false,.*6 series of the page are rankrun_job_phase; name more'; do
     grep -Eq -e "\"source\":\"user\",\"kind\":\"answer\",$line" <<<"$said" || { echo "no answer $line"; exit 1; }
 done
