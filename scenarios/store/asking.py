@@ -332,6 +332,38 @@ def ask_connections(store, now):
     c.close()
 
 
+def claim_lifeline(store, behind=b"", **wrong):
+    """The connection, and what is answered: nothing where it is taken."""
+    c = socket.create_connection((store.host, store.port))
+    own, peer = ("%s:%d" % c.getsockname()[:2]), ("%s:%d" % c.getpeername()[:2])
+    claim = {"run_id": "nobody", "inc": "0" * 16, "uid": "0" * 32, "revision": "1", "from": own, "to": peer, **wrong}
+    body = json.dumps(claim).encode()
+    head = (f"POST /v3/rankrun/lifeline HTTP/1.1\r\nHost: store\r\nAuthorization: Bearer {store.key}\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n")
+    c.sendall(head.encode() + body + behind)
+    return c
+
+
+def ask_lifelines(store):
+    """A connection whose end is an agent's: only one that says truly whose it is and where from, with nothing behind it."""
+    before = store.metrics()["rankrun_store_lifelines"]
+    for words, behind, wrong in (("run_id is missing", b"", {"run_id": ""}), ("16 and 32 hex digits", b"", {"inc": "0" * 15}),
+                                 ("16 and 32 hex digits", b"", {"uid": "x" * 32}), ("of the session's creation", b"", {"revision": "0"}),
+                                 ("something in between could end it", b"", {"from": "198.51.100.1:9"}),
+                                 ("something in between could end it", b"", {"to": "198.51.100.1:9"})):
+        c = claim_lifeline(store, behind, **wrong)
+        c.settimeout(30)
+        said = b"".join(iter(lambda c=c: c.recv(PIECE), b"")).decode()
+        holds(f"a lifeline with {wrong}", said.startswith("HTTP/1.1 400") and words in said, said)
+        c.close()
+    same("lifelines", store.metrics()["rankrun_store_lifelines"], before)
+    mine = claim_lifeline(store)
+    same("one lifeline more", store.metrics()["rankrun_store_lifelines"], before + 1)
+    mine.shutdown(socket.SHUT_WR)
+    holds("a lifeline that was ended is still there", is_over(mine), "open")
+    same("lifelines, as before", store.metrics()["rankrun_store_lifelines"], before)
+
+
 def ask_job(store):
     """The run as the page shows it is the one that this worker is of."""
     env, told = os.environ, store.metrics()
