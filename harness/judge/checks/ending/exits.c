@@ -88,6 +88,71 @@ static bool judge_order(const struct trial *t, struct finding *f, const struct a
     return true;
 }
 
+/* ---- how long the end takes ---- */
+
+static const int64_t GRACE_NS = 30000000000; /* where the scenario sets none */
+
+static bool says_outcome(const struct agent_end *a) {
+    return a->exit_ns && !a->fault_id && !a->signal;
+}
+
+/* A fault on its node, its agent or the store had not ended before: then it may not have heard. */
+static bool was_cut_off(const struct trial *t, const struct agent_end *a, int64_t since_ns) {
+    for (size_t i = 0; i < t->incidents->n; i++) {
+        const struct incident *in = t->incidents->v[i];
+        bool over = in->recovered && in->recovered_ns < since_ns;
+        if (in->in_force && in->fired_ns <= a->exit_ns && !over && check_names_node(in, a->node))
+            return true;
+    }
+    return false;
+}
+
+/* From when it was to end: another one had, and so had the last of its own workers. */
+static int64_t due_ns(const struct trial *t, const struct agent_end *first,
+                      const struct agent_end *a) {
+    int64_t due = first->exit_ns;
+    for (size_t i = 0; i < t->rounds->workers_n; i++) {
+        const struct worker *w = t->rounds->workers[i];
+        if (str_eq(w->node, a->node) && w->exit_ns <= a->exit_ns && w->exit_ns > due)
+            due = w->exit_ns;
+    }
+    return due;
+}
+
+static bool judge_late(const struct trial *t, struct finding *f, const struct agent_end *first,
+                       const struct agent_end *a) {
+    int64_t set = t->scenario->limits.grace_ns, bound = set ? set : GRACE_NS;
+    int64_t due = due_ns(t, first, a), took = a->exit_ns - due;
+    if (!says_outcome(a) || a->start_ns > first->exit_ns || took <= bound ||
+        was_cut_off(t, a, first->exit_ns))
+        return true;
+    finding_prove(f, first->seq, a->seq);
+    const char *expected = finding_expected(
+        f, "every agent ended within %g s (limits.grace) of the first, and of its own workers",
+        (double)bound / 1e9);
+    if (took - bound < lags_most_ns(t->lags, due, a->exit_ns))
+        return finding_unknown(f, broken, "%.1f s, but the harness itself was late by as much",
+                               (double)took / 1e9);
+    return finding_fail(f, broken, expected,
+                        "the agent of %s ended %.1f s after that of %s, with no worker left",
+                        a->node, (double)took / 1e9, first->node);
+}
+
+/* torchrun's agents wait for each other for 300 s; a template's as they like. */
+static bool judge_end(const struct trial *t, struct finding *f, const struct agent_end *v,
+                      size_t n) {
+    const struct agent_end *first = NULL;
+    if (check_by_torchrun(t->scenario) || check_template(t) || history_is_simulated(t->history))
+        return true;
+    for (size_t i = 0; i < n; i++)
+        if (says_outcome(&v[i]) && (!first || v[i].exit_ns < first->exit_ns))
+            first = &v[i];
+    for (size_t i = 0; first && i < n; i++)
+        if (!judge_late(t, f, first, &v[i]))
+            return false;
+    return true;
+}
+
 static bool stopped_by_harness(const struct trial *t) {
     const struct record *end = history_newest(t->history, SOURCE_HARNESS, "job-end");
     return end && !str_eq(record_text(end, "why"), "ended");
@@ -102,6 +167,8 @@ static bool judge_all(const struct trial *t, struct finding *f, const struct age
     for (size_t i = 0; i < n; i++)
         if (!judge_failure(t, f, rs->v[rs->n - 1], &v[i]) || !judge_order(t, f, &v[i]))
             return false;
+    if (!judge_end(t, f, v, n))
+        return false;
     return finding_pass(
         f, "%zu workers ended before their agents, and no round followed one that succeeded",
         rs->workers_n);
@@ -120,7 +187,8 @@ const struct check check_exits = {
     .summary = "a group that succeeded is not started again and not reported as a failure",
     .text = "Success and failure are told by exit codes, worker by worker and agent by agent: no "
             "round follows one whose workers all ended 0, no agent ends otherwise than 0 after "
-            "such a round, and none ends before its own workers. Where a fault hit a node or the "
+            "such a round, and none ends before its own workers, nor later than limits.grace after "
+            "another has ended, and the last of its own workers. Where a fault hit a node or the "
             "store meanwhile, the good end may never have been told, and where a node was waiting "
             "to be taken in, that may have been decided before: neither is judged.",
     .example = "rankquake run scenarios/restart/worker-killed.yaml",
