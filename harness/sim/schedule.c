@@ -548,13 +548,13 @@ static void judge_memory(struct kv *kv, struct sim_result *r) {
              held, kv_count(kv), needed);
 }
 
-struct recording {
+struct record_wish {
     struct history *history; /* NULL: none */
     bool one_job;            /* else all of it, as what is broken may lie behind the first's end */
 };
 
 /* What is recorded goes on to its end, so that the history has one, too. */
-static void play(const struct sim_schedule *s, bool trace, struct recording in,
+static void play(const struct sim_schedule *s, bool trace, struct record_wish in,
                  struct transcript *transcript, struct sim_result *ret) {
     struct sim_store store = {.kv = kv_new(s->seed, 0)};
     struct sim *c = job_new(&store, "job", s, ret);
@@ -587,17 +587,17 @@ static void play(const struct sim_schedule *s, bool trace, struct recording in,
 }
 
 void sim_play(const struct sim_schedule *s, bool trace, struct sim_result *ret) {
-    play(s, trace, (struct recording){0}, NULL, ret);
+    play(s, trace, (struct record_wish){0}, NULL, ret);
 }
 
 void sim_record(const struct sim_schedule *s, bool trace, struct history *h,
                 struct sim_result *ret) {
     struct sim_result first;
-    play(s, false, (struct recording){0}, NULL, &first);
-    play(s, trace, (struct recording){h, !first.violated}, NULL, ret);
+    play(s, false, (struct record_wish){0}, NULL, &first);
+    play(s, trace, (struct record_wish){h, !first.violated}, NULL, ret);
 }
 
 void sim_transcribe(const struct sim_schedule *s, struct buf *out, struct sim_result *ret) {
     struct transcript t = {.out = out};
-    play(s, false, (struct recording){0}, &t, ret);
+    play(s, false, (struct record_wish){0}, &t, ret);
 }
