@@ -158,7 +158,7 @@ bed_run_control() {
 # In the control host. A card of the one before may still be on its way out.
 bed_begin_host() {
     ip link del "v$1" 2>/dev/null || :
-    exec {bed_fd}< <(exec 8</proc/self/ns/net && exec unshare "${bed_own[@]}" "$bed_script" _host "$dir" "$1" </dev/null 2>>"$dir/log/$1.out")
+    exec {bed_fd}< <(exec 8</proc/self/ns/net 6>"$dir/hosts/$1.lock" && flock -w "$bed_deadline_s" 6 && exec unshare "${bed_own[@]}" "$bed_script" _host "$dir" "$1" </dev/null 2>>"$dir/log/$1.out")
     bed_note $! "$dir/hosts/$1"
 }
 
@@ -201,10 +201,10 @@ bed_down() {
     rm -rf "$dir"
 }
 
-bed_kill_host() { # in the control host; `unshare` waits for the first process, and holds the lock of the host's end
+bed_kill_host() { # in the control host; `unshare` waits for the first process, and holds the host's lock until then
     local init
     init=$(bed_init "$dir/hosts/$1") || { bed_say "host $1 is off, or there is none"; exit 1; }
-    kill -KILL "$init"
+    kill -KILL "$init" && flock -w "$bed_deadline_s" "$dir/hosts/$1.lock" true || { bed_say "processes of $1 do not end"; exit 1; }
 }
 
 bed_start_host() {
