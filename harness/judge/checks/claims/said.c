@@ -99,8 +99,9 @@ const struct check check_said = {
         "`rankrun status` (a probe of the scenario) is told of members and ranks. All of these are "
         "claims. Each is compared with what the kernel and rankprobe have told of the same round: "
         "which worker, with which ranks, on which node, ended how. A line that an agent owes, and "
-        "that is not there, is looked for where nothing has happened to the agent. A launcher that "
-        "says nothing of a thing is not judged by it.",
+        "that is not there, is looked for where nothing has happened to the agent and any line of "
+        "the "
+        "launcher was heard. A launcher that says nothing of a thing is not judged by it.",
     .example = "rankquake run scenarios/launcher/says.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(KERNEL) | SOURCES(PROBE) | SOURCES(LAUNCHER) | SOURCES(USER) | SOURCES(WIRE),

@@ -254,7 +254,7 @@ static bool judge_outcome(struct claims *c, const struct record *r, const struct
     return l->rank < 0 || judge_failure(c, r, l);
 }
 
-/* ---- lines that are owed ---- */
+/* ---- lines that are owed: where any was heard, or somebody has put them all elsewhere ---- */
 
 static bool has_line(const struct claims *c, enum said_kind kind, const char *node, int64_t round,
                      int64_t local_rank) {
@@ -275,7 +275,7 @@ static const struct worker *first_of_group(const struct round *round) {
 static bool judge_owed_round(struct claims *c, const struct round *round) {
     const struct record *r = NULL;
     const struct worker *w = round->complete ? first_of_group(round) : NULL;
-    if (!w || w->spawned || own_round(w) < 1 || !said_whole_agent(c->s, w->node) ||
+    if (!c->n || !w || w->spawned || own_round(w) < 1 || !said_whole_agent(c->s, w->node) ||
         (own_round(w) == 1 && w->group_world_size == 1) ||
         has_line(c, SAID_ROUND, w->node, own_round(w), -1))
         return true;
@@ -318,7 +318,7 @@ static bool was_told(const struct claims *c, const struct round *round, const st
 static bool judge_owed_failure(struct claims *c, const struct round *round) {
     const struct record *r = NULL;
     const struct worker *w = struck_alone(c, round);
-    if (!w || !said_whole_agent(c->s, w->node) || was_told(c, round, w))
+    if (!c->n || !w || !said_whole_agent(c->s, w->node) || was_told(c, round, w))
         return true;
     return WRONG(c, w, "a line of the worker that failed",
                  "the agent of %s has told nothing of rank %d, which failed in its round %" PRId64,
