@@ -302,10 +302,8 @@ static const char *too_late_for_torchrun(struct arena *a, const struct generated
 /* rankrun takes a node in when nobody else has come for `admit`: 1 s, with profile fast 50 ms. */
 static const char *too_late_for_rankrun(struct arena *a, const struct job_spec *job, double start_s,
                                         double left_s) {
-    double admit_s = 1;
-    for (size_t i = 0; i < job->rdzv_conf_n; i++)
-        if (str_eq(job->rdzv_conf[i].key, "profile") && str_eq(job->rdzv_conf[i].value, "fast"))
-            admit_s = 0.05;
+    const char *profile = job_rdzv_conf(job, "profile");
+    double admit_s = profile && str_eq(profile, "fast") ? 0.05 : 1;
     if (left_s > start_s + 3 * admit_s)
         return NULL;
     return arena_printf(a,

@@ -468,6 +468,9 @@ const char *scenario_store_host(const struct scenario *s);
 /* The rack of the node with this name, from 1; 0: it is in none. */
 int scenario_rack_of(const struct scenario *s, const char *node);
 
+/* What the job's rdzv_conf says under that key, the last word where it is there twice; NULL: nothing. */
+const char *job_rdzv_conf(const struct job_spec *job, const char *key);
+
 /* What is read from the job's output about that kind of event, or NULL. */
 const struct observed *scenario_observes(const struct scenario *s, const char *kind);
 /* Whether what programs print is looked through for lines: by a trigger, or by what is expected. */

@@ -150,6 +150,14 @@ int scenario_nodes_ever_on(const struct scenario *s) {
     return s->cluster.start;
 }
 
+const char *job_rdzv_conf(const struct job_spec *job, const char *key) {
+    const char *value = NULL;
+    for (size_t i = 0; i < job->rdzv_conf_n; i++)
+        if (str_eq(job->rdzv_conf[i].key, key))
+            value = job->rdzv_conf[i].value;
+    return value;
+}
+
 const char *scenario_store_host(const struct scenario *s) {
     const struct cluster_spec *c = &s->cluster;
     bool template = str_eq(s->job.launcher, "template");

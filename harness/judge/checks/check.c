@@ -78,13 +78,10 @@ const struct record *check_said_fenced(const struct history *h, const char *node
 
 /* --rdzv-conf of rankrun: how long an agent's last word counts. */
 static int64_t fence_ns(const struct job_spec *job) {
-    int64_t ns = 5400000000;
-    for (size_t i = 0; i < job->rdzv_conf_n; i++)
-        if (str_eq(job->rdzv_conf[i].key, "profile") && str_eq(job->rdzv_conf[i].value, "fast"))
-            ns = 600000000;
-    for (size_t i = 0; i < job->rdzv_conf_n; i++)
-        if (str_eq(job->rdzv_conf[i].key, "fence"))
-            str_to_duration_ns(job->rdzv_conf[i].value, &ns, NULL);
+    const char *profile = job_rdzv_conf(job, "profile"), *fence = job_rdzv_conf(job, "fence");
+    int64_t ns = profile && str_eq(profile, "fast") ? 600000000 : 5400000000;
+    if (fence)
+        str_to_duration_ns(fence, &ns, NULL);
     return ns;
 }
 
@@ -161,11 +158,10 @@ static bool has_option(const struct job_spec *job) {
 int64_t check_grace_ns(const struct scenario *s, bool after_failure) {
     const struct job_spec *job = &s->job;
     const int64_t second = 1000000000;
+    const char *said = job_rdzv_conf(job, "stop_timeout");
     int64_t short_ns = 2 * second;
-    for (size_t i = 0; i < job->rdzv_conf_n; i++)
-        if (str_eq(job->rdzv_conf[i].key, "stop_timeout") &&
-            str_to_duration_ns(job->rdzv_conf[i].value, &short_ns, NULL) < 0)
-            return -1;
+    if (said && str_to_duration_ns(said, &short_ns, NULL) < 0)
+        return -1;
     if (has_option(job) || str_eq(job->launcher, "template"))
         return -1;
     return after_failure && !check_by_torchrun(s) ? short_ns : 30 * second;
@@ -222,10 +218,10 @@ static bool had_workers(const struct trial *t, const struct agent_end *a) {
 
 /* --rdzv-conf of rankrun: for how long a store may be silent. */
 static int64_t give_up_ns(const struct job_spec *job) {
+    const char *said = job_rdzv_conf(job, "give_up");
     int64_t ns = 300 * second_ns;
-    for (size_t i = 0; i < job->rdzv_conf_n; i++)
-        if (str_eq(job->rdzv_conf[i].key, "give_up"))
-            str_to_duration_ns(job->rdzv_conf[i].value, &ns, NULL);
+    if (said)
+        str_to_duration_ns(said, &ns, NULL);
     return ns;
 }
 

@@ -41,11 +41,10 @@ static bool is_gang(const struct job_spec *job) {
 
 /* rankrun --rdzv-conf max_free_rounds_per_hour: a job whose nodes only come and go is given up. */
 static bool begins_too_often(const struct trial *t) {
-    const struct job_spec *job = &t->scenario->job;
+    const char *said = job_rdzv_conf(&t->scenario->job, "max_free_rounds_per_hour");
     int64_t most = 500;
-    for (size_t i = 0; i < job->rdzv_conf_n; i++)
-        if (str_eq(job->rdzv_conf[i].key, "max_free_rounds_per_hour"))
-            str_to_i64(job->rdzv_conf[i].value, 0, INT64_MAX, &most);
+    if (said)
+        str_to_i64(said, 0, INT64_MAX, &most);
     return most && (int64_t)t->rounds->n - 1 - restarts_seen(t->rounds) >= most;
 }
 

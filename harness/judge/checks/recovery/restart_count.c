@@ -50,15 +50,10 @@ static bool struck_workers(const struct incident *i, const struct round *r) {
 /* How long a node may be silent before the others give it up, by the profile of the job; 0: the
  * scenario sets times of its own. */
 static int64_t suspect_ns(const struct job_spec *job) {
-    int64_t ns = 6000000000;
-    for (size_t k = 0; k < job->rdzv_conf_n; k++) {
-        const struct pair *c = &job->rdzv_conf[k];
-        if (str_eq(c->key, "profile") && str_eq(c->value, "fast"))
-            ns = 800000000;
-        else if (str_eq(c->key, "suspect") || str_eq(c->key, "fence") || str_eq(c->key, "hb"))
-            return 0;
-    }
-    return ns;
+    const char *profile = job_rdzv_conf(job, "profile");
+    if (job_rdzv_conf(job, "suspect") || job_rdzv_conf(job, "fence") || job_rdzv_conf(job, "hb"))
+        return 0;
+    return profile && str_eq(profile, "fast") ? 800000000 : 6000000000;
 }
 
 /* A cut of one node from all others, the store too, or one that stands still. */
