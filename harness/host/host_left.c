@@ -27,14 +27,21 @@ static const int64_t END_WAIT_NS = 5000000000, HALT_WAIT_NS = 30000000000;
 struct helper_name {
     int pid;
     unsigned long long start; /* in clock ticks */
+    unsigned long long space; /* the inode of the pid namespace in which that is its number */
     char run[128];
 };
+
+static unsigned long long own_space(void) {
+    struct stat st;
+    return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
+}
 
 void host_left_mark(const char *run) {
     char value[WORDS_MAX];
     uint64_t start = 0;
     process_start_ticks(getpid(), &start);
-    snprintf(value, sizeof(value), "%d.%llu.%.127s", (int)getpid(), (unsigned long long)start, run);
+    snprintf(value, sizeof(value), "%d.%llu.%llu.%.127s", (int)getpid(), (unsigned long long)start,
+             own_space(), run);
     if (setenv(NAME, value, 1) != 0)
         abort(); /* out of memory */
 }
@@ -46,7 +53,8 @@ const char *host_left_name(void) {
 
 static bool read_name(const char *text, struct helper_name *ret) {
     int end = 0;
-    if (sscanf(text, "%d.%llu.%n", &ret->pid, &ret->start, &end) != 2 || !end || ret->pid <= 0)
+    if (sscanf(text, "%d.%llu.%llu.%n", &ret->pid, &ret->start, &ret->space, &end) != 3 || !end ||
+        ret->pid <= 0)
         return false;
     str_copy(ret->run, sizeof(ret->run), text + end);
     return true;
@@ -59,9 +67,15 @@ static bool executes(pid_t pid) {
     return readlink(path, link, sizeof(link)) >= 0 || errno != ENOENT;
 }
 
+/* Of one in a container nobody here knows whether it lives. */
+static bool is_of_here(const struct helper_name *h) {
+    return h->space == own_space();
+}
+
 static bool lives(const struct helper_name *h) {
     struct process_look look;
-    return process_look(h->pid, &look) == 0 && look.start_ticks == h->start && executes(h->pid);
+    return is_of_here(h) && process_look(h->pid, &look) == 0 && look.start_ticks == h->start &&
+           executes(h->pid);
 }
 
 /* ---- what was left ---- */
@@ -103,7 +117,7 @@ static void look_at(pid_t pid, bool clean, struct json_writer *w) {
     struct helper_name h;
     struct err err;
     char name[32];
-    if (pid == getpid() || !name_of(pid, &h) || lives(&h))
+    if (pid == getpid() || !name_of(pid, &h) || !is_of_here(&h) || lives(&h))
         return;
     json_object(w, NULL);
     json_put_string(w, "run", h.run);
@@ -124,11 +138,8 @@ static void put_left(bool clean, struct json_writer *w) {
 }
 
 bool host_left_has_gone(const char *owner, int *ret_pid) {
-    struct stat ours;
-    unsigned long long space;
     struct helper_name h;
-    if (sscanf(owner, "%llu.%d.%llu", &space, &h.pid, &h.start) != 3 ||
-        stat("/proc/self/ns/pid", &ours) != 0 || space != (unsigned long long)ours.st_ino)
+    if (sscanf(owner, "%llu.%d.%llu", &h.space, &h.pid, &h.start) != 3 || !is_of_here(&h))
         return false;
     *ret_pid = h.pid;
     return !lives(&h);
