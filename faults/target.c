@@ -13,8 +13,7 @@ int target_signal(const struct target *t, int signo, struct err *err) {
         return err_say(err, -ESRCH, "%s is not running", t->name);
     if (t->far)
         return t->ops->signal_program(t->node, signo, err);
-    /* The kernel takes a signal for what nobody has waited for yet; it is felt by nobody. */
-    int r = process_wait_end(&p, 0) == 0 ? -ESRCH : process_signal(&p, signo);
+    int r = process_signal_living(&p, signo);
     if (r == -ESRCH)
         return err_say(err, r, "%s has ended already", t->name);
     return r ? err_set(err, r, "send %s to %s", signal_name(signo), t->name) : 0;

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,6 +38,10 @@ void process_close(struct process *p) {
 
 int process_signal(const struct process *p, int signo) {
     return syscall(SYS_pidfd_send_signal, p->pidfd, signo, NULL, 0) < 0 ? -errno : 0;
+}
+
+int process_signal_living(const struct process *p, int signo) {
+    return process_wait_end(p, 0) == 0 ? -ESRCH : process_signal(p, signo);
 }
 
 int process_wait_end(const struct process *p, int64_t timeout_ns) {
@@ -287,6 +292,14 @@ int process_zombie_status(pid_t pid, int *ret_status) {
         return -EAGAIN;
     *ret_status = s.exit_code;
     return 0;
+}
+
+unsigned long long process_pid_space(pid_t pid) {
+    char path[64] = "/proc/self/ns/pid";
+    struct stat st;
+    if (pid)
+        snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
+    return stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
 int process_start_ticks(pid_t pid, uint64_t *ret_ticks) {

@@ -70,6 +70,9 @@ void process_close(struct process *p);
 
 /* 0, or -ESRCH when it has ended and been waited for, -EPERM. */
 int process_signal(const struct process *p, int signo);
+/* The same, and -ESRCH also for one that has ended and has not been waited for: the kernel takes a
+ * signal for it, and nobody feels it. */
+int process_signal_living(const struct process *p, int signo);
 
 /* Waits until the process has ended. Returns 0, or -ETIME. Works for any process; a child stays to
  * be reaped. */
@@ -107,6 +110,8 @@ int process_exit_info(int pidfd, int *ret_status);
 bool process_exit_info_works(void);
 
 int process_start_ticks(pid_t pid, uint64_t *ret_ticks);
+/* The inode of the pid namespace in which it runs; pid 0: the caller's. 0: it cannot be seen. */
+unsigned long long process_pid_space(pid_t pid);
 
 /* Sends signo to every living process that descends from root (root itself not), found by walking
  * /proc; returns how many it reached, zombies not counted. One pass: a process that was being

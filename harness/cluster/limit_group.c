@@ -234,13 +234,9 @@ int limit_group_check(enum node_limit what, struct err *err) {
 /* ---- of whom they are ---- */
 
 void limit_group_owner(pid_t pid, char ret[LIMIT_OWNER_MAX]) {
-    char path[64];
-    struct stat space = {0};
     uint64_t start = 0;
-    snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
-    stat(path, &space);
     process_start_ticks(pid, &start);
-    snprintf(ret, LIMIT_OWNER_MAX, "%llu.%d.%llu", (unsigned long long)space.st_ino, (int)pid,
+    snprintf(ret, LIMIT_OWNER_MAX, "%llu.%d.%llu", process_pid_space(pid), (int)pid,
              (unsigned long long)start);
 }
 

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -24,11 +23,6 @@ struct mark_owner {
     unsigned long long space, ticks; /* the pid namespace's inode; when it began */
     int pid;
 };
-
-static unsigned long long own_space(void) {
-    struct stat st;
-    return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
-}
 
 /* RANKQUAKE_MARK=<32 hex digits>.<pid namespace>.<pid>.<ticks> */
 static bool read_mark(const char *mark, struct mark_owner *ret) {
@@ -80,7 +74,7 @@ void mark_begin(void) {
     uint64_t ticks = 0;
     process_start_ticks(getpid(), &ticks);
     snprintf(value, sizeof(value), "%016llx%016llx.%llu.%d.%llu", (unsigned long long)random_u64(),
-             (unsigned long long)random_u64(), own_space(), (int)getpid(),
+             (unsigned long long)random_u64(), process_pid_space(0), (int)getpid(),
              (unsigned long long)ticks);
     if (setenv(NAME, value, 1) != 0)
         abort(); /* out of memory */
@@ -134,7 +128,7 @@ bool mark_is_orphaned(const char *mark) {
     struct mark_owner o;
     uint64_t ticks;
     int status;
-    if (!read_mark(mark, &o) || !o.space || o.space != own_space())
+    if (!read_mark(mark, &o) || !o.space || o.space != process_pid_space(0))
         return false;
     int r = process_start_ticks(o.pid, &ticks);
     return r == -ESRCH || (r == 0 && ticks != o.ticks) ||

@@ -372,8 +372,7 @@ static int send_signal(struct helper *h, const struct json *m, struct err *err) 
         return r;
     snprintf(about, sizeof(about), "signal %d to process %d", signo, (int)p.pid);
     host_record_note(&h->record, "signal", about, NULL);
-    /* The kernel takes one for what nobody has waited for yet; it is felt by nobody. */
-    r = process_wait_end(&p, 0) == 0 ? -ESRCH : process_signal(&p, signo);
+    r = process_signal_living(&p, signo);
     process_close(&p);
     return r ? err_set(err, r, "send %s", about) : 0;
 }

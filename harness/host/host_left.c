@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define NAME "RANKQUAKE_HELPER"
@@ -31,17 +30,12 @@ struct helper_name {
     char run[128];
 };
 
-static unsigned long long own_space(void) {
-    struct stat st;
-    return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
-}
-
 void host_left_mark(const char *run) {
     char value[WORDS_MAX];
     uint64_t start = 0;
     process_start_ticks(getpid(), &start);
     snprintf(value, sizeof(value), "%d.%llu.%llu.%.127s", (int)getpid(), (unsigned long long)start,
-             own_space(), run);
+             process_pid_space(0), run);
     if (setenv(NAME, value, 1) != 0)
         abort(); /* out of memory */
 }
@@ -69,7 +63,7 @@ static bool executes(pid_t pid) {
 
 /* Of one in a container nobody here knows whether it lives. */
 static bool is_of_here(const struct helper_name *h) {
-    return h->space == own_space();
+    return h->space == process_pid_space(0);
 }
 
 static bool lives(const struct helper_name *h) {

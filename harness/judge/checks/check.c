@@ -146,15 +146,6 @@ bool check_knows_checkpoints(const struct trial *t) {
 
 /* ---- what a launcher gives its workers ---- */
 
-/* --shutdown-timeout is seconds, and torchrun's name of it is spelt in two ways. */
-static bool has_option(const struct job_spec *job) {
-    for (size_t i = 0; i < job->launcher_args_n; i++)
-        if (str_starts(job->launcher_args[i], "--shutdown-timeout") ||
-            str_starts(job->launcher_args[i], "--shutdown_timeout"))
-            return true;
-    return false;
-}
-
 int64_t check_grace_ns(const struct scenario *s, bool after_failure) {
     const struct job_spec *job = &s->job;
     const int64_t second = 1000000000;
@@ -162,7 +153,7 @@ int64_t check_grace_ns(const struct scenario *s, bool after_failure) {
     int64_t short_ns = 2 * second;
     if (said && str_to_duration_ns(said, &short_ns, NULL) < 0)
         return -1;
-    if (has_option(job) || str_eq(job->launcher, "template"))
+    if (scenario_gives_launcher(s, "--shutdown-timeout") || str_eq(job->launcher, "template"))
         return -1;
     return after_failure && !check_by_torchrun(s) ? short_ns : 30 * second;
 }
@@ -253,9 +244,8 @@ static const struct incident *find_cut(const struct agent_end *a, const struct i
 /* Who was kept from the store for so long cannot know how the job ends, and says so. It has had the
  * last answer some time before. */
 static void note_cut(struct agent_end *a, const struct trial *t) {
-    enum { EXIT_OUTCOME_UNKNOWN = 69 };
     int64_t least_ns = give_up_ns(&t->scenario->job) / 4 * 3;
-    if (a->fault_id || a->code != EXIT_OUTCOME_UNKNOWN)
+    if (a->fault_id || a->code != CHECK_EXIT_UNKNOWN)
         return;
     const struct incident *cut = find_cut(a, t->incidents);
     if (cut && a->exit_ns - cut->t0_ns >= least_ns)

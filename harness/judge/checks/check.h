@@ -85,6 +85,9 @@ const struct record *check_commit_before(const struct trial *t, int64_t seq);
  * -1: the job sets times that are not known here. */
 int64_t check_grace_ns(const struct scenario *s, bool after_failure);
 
+/* The exit code of an agent that cannot reach the store, and so cannot know how the job ends. */
+enum { CHECK_EXIT_UNKNOWN = 69 };
+
 /* The end of an agent, and whether a fault of the timeline has brought it about: killed it or its
  * node, or told it to leave. */
 struct agent_end {

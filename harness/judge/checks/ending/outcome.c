@@ -5,8 +5,6 @@
 
 #include <stdio.h>
 
-enum { EXIT_NO_STORE = 69 };
-
 static const char broken[] = "Outcome: the job ends as the scenario expects.";
 
 static bool succeeded_by_workers(const struct trial *t) {
@@ -45,7 +43,7 @@ static const char *outcome_of(const struct trial *t, const struct agent_end *v, 
     size_t succeeded = 0, failed = 0, stopped = 0, unknown = 0, judged = 0;
     for (size_t i = 0; i < n; i++) {
         /* Of one that no fault had kept from the store for long enough it is no excuse. */
-        unknown += v[i].fault_id && v[i].exit_ns && !v[i].signal && v[i].code == EXIT_NO_STORE;
+        unknown += v[i].fault_id && v[i].exit_ns && !v[i].signal && v[i].code == CHECK_EXIT_UNKNOWN;
         if (v[i].fault_id || v[i].spare)
             continue;
         judged++;
