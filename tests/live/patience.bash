@@ -19,3 +19,7 @@ only_hosts_were_late() { # only_hosts_were_late FILE
     local open
     open=$(grep -E '^  [?] ' "$1") && ! grep -qvE 'too close to tell|harness was late itself|harness itself was late' <<<"$open"
 }
+# What a run's output says is wrong, to be printed last: of a log of many tests often the end is all that is shown.
+whats_wrong() { # whats_wrong FILE
+    grep -E '^(broken|expected|seen|look at|  [?x]|  ✗) ' "$1"
+}

@@ -41,7 +41,7 @@ says() {
     "$@" >"$TMPDIR/said" 2>&1 </dev/null
     got=$?
     [ "$rc$got" = 02 ] && only_hosts_were_late "$TMPDIR/said" && got=0
-    [ $got = "$rc" ] && grep -qF -- "$pattern" "$TMPDIR/said" || fail "$*: wanted $rc and '$pattern', got $got: $(grep -E '^  [?✗] |^seen ' "$TMPDIR/said"; tail -n 60 "$TMPDIR/said")"
+    [ $got = "$rc" ] && grep -qF -- "$pattern" "$TMPDIR/said" || fail "$*: wanted $rc and '$pattern', got $got: $(tail -n 60 "$TMPDIR/said"; whats_wrong "$TMPDIR/said")"
 }
 # A fault came at the step that it was asked for, while its target was held, and was felt.
 felt_at() { # felt_at STEP FAULT

@@ -36,4 +36,5 @@ controls=$(ls -d "$dir"/out/*/control | wc -l)
 [ $rc = 0 ] && [ "$controls" = 4 ] && exit 0
 echo "exit $rc, $controls control runs"
 cat "$said"
+whats_wrong "$said"
 exit 1

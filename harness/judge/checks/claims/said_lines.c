@@ -293,19 +293,24 @@ static const struct worker *struck_alone(const struct claims *c, const struct ro
     return alone && !w->spawned && !failed_before(c, w) ? w : NULL;
 }
 
-/* Another failed by itself too, maybe for want of the first: its agent may have been quicker, and have
- * ended the others before theirs heard of any. */
-static bool others_failed(const struct round *round, const struct worker *w) {
-    for (size_t i = 0; i < round->n; i++)
-        if (round->workers[i] != w && worker_ended_badly(round->workers[i]) &&
-            round->workers[i]->exit_signal != SIGTERM && round->workers[i]->exit_signal != SIGKILL)
+/* Another was struck as well, or failed by itself, maybe for want of the first: its agent may have been
+ * quicker, and have ended the others before theirs heard of any. */
+static bool others_failed(const struct claims *c, const struct round *round,
+                          const struct worker *w) {
+    const struct incident *in = incidents_ended(c->s->t->incidents, round);
+    for (size_t i = 0; i < round->n; i++) {
+        const struct worker *o = round->workers[i];
+        if (o == w || !worker_ended_badly(o))
+            continue;
+        if (incident_hits_worker(in, o) || (o->exit_signal != SIGTERM && o->exit_signal != SIGKILL))
             return true;
+    }
     return false;
 }
 
 /* By that agent, or by any where it may have been any. */
 static bool was_told(const struct claims *c, const struct round *round, const struct worker *w) {
-    bool others = others_failed(round, w);
+    bool others = others_failed(c, round, w);
     if (has_line(c, SAID_WORKER, w->node, own_round(w), w->local_rank))
         return true;
     for (size_t i = 0; others && i < round->n; i++)

@@ -71,7 +71,7 @@ static const char *name_of(const struct trial *t, const struct watched_holder *s
 
 static bool piles_up(const struct readings *r, bool few) {
     if (r->n >= LOOKS_MANY)
-        return readings_growth(r) > (int64_t)r->n / 3;
+        return readings_growth(r) > (int64_t)r->n / 3 && readings_goes_on(r);
     return few && r->n >= LOOKS_FEW && readings_rise(r, 0);
 }
 
@@ -110,7 +110,7 @@ static void read_usage(const struct watched_holder *s, const char *what, struct 
 static bool judge_descriptors(const struct trial *t, struct finding *f,
                               const struct watched_holder *s, struct readings *r) {
     read_usage(s, "fds", r);
-    if (r->n < LOOKS_MANY || readings_growth(r) <= (int64_t)r->n / 3)
+    if (r->n < LOOKS_MANY || !piles_up(r, false))
         return true;
     finding_fail(f, broken, "an agent has as many descriptors open in the last round as before",
                  "%s had %lld open in the first of %zu looks and %lld in the last", name_of(t, s),

@@ -30,6 +30,11 @@ int64_t readings_growth(const struct readings *r) {
     return after > before ? after - before : 0;
 }
 
+bool readings_goes_on(const struct readings *r) {
+    size_t half = r->n / 2;
+    return r->n > 1 && r->v[r->n - 1] - r->v[half] > (int64_t)(r->n - half) / 3;
+}
+
 bool readings_rise(const struct readings *r, size_t from) {
     for (size_t i = from + 1; i < r->n; i++)
         if (r->v[i] <= r->v[i - 1])
