@@ -62,7 +62,7 @@ limits: {total: 4m, stall: 2m}
 YAML
 run poor n0,n1 >"$TMPDIR/said"
 rc=$?
-[ $rc = 0 ] || { [ $rc = 2 ] && only_hosts_were_late "$TMPDIR/said"; } || fail "a poor host: $rc, $(tail -n 40 "$TMPDIR/said")"
+[ $rc = 0 ] || { [ $rc = 2 ] && only_hosts_were_late "$TMPDIR/said"; } || fail "a poor host: $rc, $(tail -n 40 "$TMPDIR/said"; whats_wrong "$TMPDIR/said")"
 for id in cpu pids memory; do
     grep -qE "\"source\":\"kernel\",\"kind\":\"fault-evidence\",\"id\":\"$id\".*\"by\":\"a control group\",\"count\":[1-9]" "$TMPDIR"/poor/*/history.jsonl ||
         fail "a poor host: the kernel has not counted $id: $(grep -h fault- "$TMPDIR"/poor/*/history.jsonl)"
@@ -87,7 +87,7 @@ limits: {total: 4m, stall: 2m}
 YAML
 run rich n0,n1 >"$TMPDIR/said"
 rc=$?
-[ $rc = 2 ] || fail "a rich host: $rc, $(tail -n 40 "$TMPDIR/said")"
+[ $rc = 2 ] || fail "a rich host: $rc, $(tail -n 40 "$TMPDIR/said"; whats_wrong "$TMPDIR/said")"
 for id in cpu pids memory; do grep -q "\"kind\":\"fault-unfelt\",\"id\":\"$id\"" "$TMPDIR"/rich/*/history.jsonl || fail "a rich host: $id counts as felt"; done
 [ -z "$(groups)" ] || fail "what the end of a run undoes is left: $(groups)"
 
@@ -107,7 +107,7 @@ limits: {total: 4m, stall: 2m}
 YAML
 run slept n0,n1 >"$TMPDIR/said"
 rc=$?
-[ $rc = 0 ] || { [ $rc = 2 ] && only_hosts_were_late "$TMPDIR/said"; } || fail "a host that slept: $rc, $(tail -n 40 "$TMPDIR/said")"
+[ $rc = 0 ] || { [ $rc = 2 ] && only_hosts_were_late "$TMPDIR/said"; } || fail "a host that slept: $rc, $(tail -n 40 "$TMPDIR/said"; whats_wrong "$TMPDIR/said")"
 grep -q '"source":"kernel","kind":"fault-evidence","id":"slept".*"monotonic_ns":0,"boottime_ns":28800000000000' "$TMPDIR"/slept/*/history.jsonl ||
     fail "a host that slept: nothing shows it: $(grep -h fault- "$TMPDIR"/slept/*/history.jsonl)"
 on_for() { sed -n 's/^\([0-9]*\)\.[0-9]* [0-9.]*$/\1/p' "$TMPDIR"/slept/*/logs/"$1"/rank-*.log; }
