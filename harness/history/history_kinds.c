@@ -176,8 +176,8 @@ const struct history_kind history_kinds[] = {
     {SOURCE_KERNEL, "system-call", "a process of a worker was about to make this call, and waited",
      FIELDS(WHO, MUST("id", TEXT), MUST("call", TEXT), F("by", INT))},
     {SOURCE_KERNEL, "usage", "what agent, its helpers, store and workers hold in a round",
-     FIELDS(WHO, F("round", INT), F("who", TEXT), F("rank", INT), F("processes", INT),
-            F("rss", INT), F("threads", INT), F("fds", INT), F("kinds", MAP))},
+     FIELDS(WHO, F("round", INT), F("who", TEXT), F("rank", INT), F("step", INT),
+            F("processes", INT), F("rss", INT), F("threads", INT), F("fds", INT), F("kinds", MAP))},
     {SOURCE_KERNEL, "worker-exit", "a worker has ended; unknown: nobody could tell how",
      FIELDS(WHO, ENDED, ONE("unknown", BOOL))},
 

@@ -1,6 +1,8 @@
-/* Compares early with late rounds: how long a recovery takes, and what is held (holding.c). */
+/* Compares early with late rounds: how long a recovery takes, and what is held (holding.c); and early with late steps
+ * of a round (growth.c). */
 #include "harness/judge/checks/check.h"
 #include "harness/judge/checks/lags.h"
+#include "harness/judge/checks/recovery/growth.h"
 #include "harness/judge/checks/recovery/holding.h"
 
 #include "base/str.h"
@@ -57,7 +59,7 @@ static bool is_first_firing(const struct incidents *is, size_t at) {
 }
 
 static bool judge_all(const struct trial *t, struct finding *f, struct readings *r) {
-    int series = 0, agents = 0;
+    int series = 0, agents = 0, workers = 0;
     for (size_t i = 0; i < t->incidents->n; i++) {
         if (!is_first_firing(t->incidents, i))
             continue;
@@ -65,14 +67,15 @@ static bool judge_all(const struct trial *t, struct finding *f, struct readings 
             return false;
         series += r->n >= TIMES_MIN;
     }
-    if (!holding_judge(t, f, r, &agents))
+    if (!holding_judge(t, f, r, &agents) || !growth_judge(t, f, r, &workers))
         return false;
-    if (series || agents)
+    if (series || agents || workers)
         return finding_pass(
             f,
             "no trend in the recoveries of %d entr%s of the timeline, nor in the memory "
-            "and descriptors of %d agent%s",
-            series, series == 1 ? "y" : "ies", agents, agents == 1 ? "" : "s");
+            "and descriptors of %d agent%s, nor in what %d worker%s held in a long round",
+            series, series == 1 ? "y" : "ies", agents, agents == 1 ? "" : "s", workers,
+            workers == 1 ? "" : "s");
     return finding_skip(f, "nothing was repeated %d times, so no trend can be seen", TIMES_MIN);
 }
 
@@ -93,7 +96,12 @@ const struct check check_drift = {
         "coordinator does not explain it (not sockets and threads); memory half as much again and "
         "8 MB, or in every look and 32 kB a round. Nor may the keys of a job in rankrun's store, "
         "what is unfinished in the directory of checkpoints, or complete checkpoints beyond those "
-        "that the control run keeps. What processes, ports and files are left in the end is "
+        "that the control run keeps. While a round goes on its first sixteen workers are looked at "
+        "again "
+        "and again, farther and farther apart: of six looks or more none may have more open, or "
+        "more "
+        "threads, in each but the first, and eight more in all. What processes, ports and files "
+        "are left in the end is "
         "judged by leftovers.",
     .example = "rankquake run scenarios/restart/nine-rounds.yaml",
     .class = CLASS_INVARIANT,

@@ -175,7 +175,8 @@ static const struct record **looks_of(const struct trial *t, size_t *ret_n) {
     const struct record **v = arena_array(t->arena, const struct record *, n + 1);
     n = 0;
     history_each(u, t->history) {
-        if (u->source == SOURCE_KERNEL && record_is(u, "usage") && is_alike(t, u))
+        if (u->source == SOURCE_KERNEL && record_is(u, "usage") && is_alike(t, u) &&
+            !record_get(u, "step")) /* further looks in a round are growth.c's */
             v[n++] = u;
     }
     qsort(v, n, sizeof(*v), by_subject_and_time);
