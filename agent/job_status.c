@@ -95,6 +95,14 @@ static void choose_round(struct job_status *s) {
     s->restarts = h->restarts < max ? h->restarts : max;
 }
 
+/* The head's is of the round that was proposed, and not known yet. */
+static void choose_world(struct job_status *s) {
+    s->world = s->head.world;
+    for (size_t i = 0; i < s->n && s->head.phase == HEAD_CLOSED && !s->world; i++)
+        if (s->members[i].planned)
+            s->world = s->members[i].plan.world;
+}
+
 static int by_place(const void *a, const void *b) {
     const struct job_member *x = a, *y = b;
     if (x->planned != y->planned)
@@ -114,6 +122,7 @@ void job_status_read(struct arena *a, const char *run_id, int64_t revision,
         read_kind(&s, pairs, n, KEY_HEAD);
         choose_round(&s);
         read_kind(&s, pairs, n, KEY_INCARNATION);
+        choose_world(&s);
     }
     size_t kept = 0;
     for (size_t i = 0; i < s.n; i++)

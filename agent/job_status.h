@@ -30,8 +30,8 @@ struct job_status {
     /* The round that this is about: the head's, or the last that ran when the job ended while
      * another was proposed. */
     int64_t round;
-    char pid[PID_SIZE]; /* its plan */
-    int nodes;
+    char pid[PID_SIZE];         /* its plan */
+    int nodes, world;           /* world: 0 as long as it is not decided */
     int restarts;               /* of the budget; the failure that was one too many is not in it */
     char lead[UID_SIZE];        /* "": nobody coordinates */
     struct job_member *members; /* with a session or a place: those with a place first, by it */

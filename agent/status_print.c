@@ -53,7 +53,7 @@ static void print_head(const struct job_status *s) {
     printf("phase          %s%s%s, round %" PRId64 "\n", job_status_phase(s), outcome ? ": " : "",
            outcome ? outcome : "", s->round);
     printf("nodes          %d in the round (%d to %d), %zu waiting; world %d\n", s->nodes,
-           s->cur.min, s->cur.max, spares(s), h->world);
+           s->cur.min, s->cur.max, spares(s), s->world);
     printf("restarts       %d of %d used, %d left\n", s->restarts, s->cur.max_restarts, left(s));
     printing_line(stdout, "coordinator    %s", s->lead[0] ? name_of(s, s->lead) : "none");
     if (h->master_addr[0])
@@ -146,7 +146,7 @@ static void put_round(struct json_writer *w, const struct job_status *s) {
     json_put_i64(w, "nodes", s->nodes);
     json_put_i64(w, "nodes_min", s->cur.min);
     json_put_i64(w, "nodes_max", s->cur.max);
-    json_put_i64(w, "world", h->world);
+    json_put_i64(w, "world", s->world);
     json_put_i64(w, "restarts", s->restarts);
     json_put_i64(w, "restarts_max", s->cur.max_restarts);
     json_put_i64(w, "restarts_left", left(s));

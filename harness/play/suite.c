@@ -71,7 +71,9 @@ int suite_run(const struct plan *p, const struct suite_options *o, struct err *e
         tell_processes(p, outcome_stage(o));
     if (suite_make_dir(o->out, p->scenario->name, p->seed, &run->dir, err) == 0 &&
         run_folder_put_inputs(p, &run->dir, err) == 0)
-        code = o->alone ? suite_build(p, o, err) : suite_control(p, o, &run->dir, &control, err);
+        code = o->alone || p->scenario->expect.outcome == OUTCOME_REFUSED
+                   ? suite_build(p, o, err)
+                   : suite_control(p, o, &run->dir, &control, err);
     if (code == EXIT_PASS)
         code = run_and_report(p, o, &control, run, err);
     outcome_fini(run);

@@ -30,7 +30,7 @@ static void begin(struct engine *e) {
     if (e->plan->untrusted)
         json_put_bool(w, "untrusted", true);
     engine_recorded(e);
-    if (!s->control)
+    if (!s->control || e->plan->scenario->expect.outcome == OUTCOME_REFUSED)
         return;
     w = engine_record(e, SOURCE_HARNESS, "control");
     json_put_string(w, "model", s->control->model);

@@ -2,6 +2,7 @@
 
 #include "base/str.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static const char blanks[] = " \t\r\n";
@@ -146,4 +147,43 @@ const char *launcher_key_of(const char *option) {
         if (str_eq(name, own[i].option) || (n >= ABBREVIATED && str_starts(own[i].option, name)))
             return own[i].key;
     return NULL;
+}
+
+/* ---- what a launcher's options say ---- */
+
+/* The word is this option, or a beginning of it; *ret: what stands behind its '=', or NULL. */
+static bool names(const char *word, const char *option, const char **ret) {
+    size_t n = strcspn(word, "=");
+    if (n <= strlen("--") || !str_starts(word, "--") || n > strlen(option))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if ((word[i] == '_' ? '-' : word[i]) != option[i])
+            return false;
+    *ret = word[n] ? word + n + 1 : NULL;
+    return true;
+}
+
+static bool is_variable_of(const char *name, const char *option) {
+    if (!str_starts(name, "PET_"))
+        return false;
+    for (name += strlen("PET_"), option += strlen("--"); *name && *option; name++, option++)
+        if (*option == '-' ? *name != '_' : *name != toupper((unsigned char)*option))
+            return false;
+    return !*name && !*option;
+}
+
+const char *job_launcher_told(const struct job_spec *job, const char *option) {
+    const char *told = NULL, *value;
+    for (size_t i = 0; i < job->launcher_args_n; i++) {
+        if (!names(job->launcher_args[i], option, &value))
+            continue;
+        bool last = i + 1 == job->launcher_args_n;
+        told = value                                         ? value
+               : last || job->launcher_args[i + 1][0] == '-' ? ""
+                                                             : job->launcher_args[i + 1];
+    }
+    for (size_t i = 0; !told && i < job->env_n; i++)
+        if (is_variable_of(job->env[i].key, option) && !str_eq(job->env[i].value, "0"))
+            told = job->env[i].value;
+    return told;
 }

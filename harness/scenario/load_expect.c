@@ -157,7 +157,8 @@ static void read_losses(struct reader *r, const struct key *k, const struct yaml
     e->losses = v;
 }
 
-static const char *const outcomes[] = {"succeeded", "failed", "stopped", "unknown", NULL};
+static const char *const outcomes[] = {"succeeded", "failed",  "stopped",
+                                       "unknown",   "refused", NULL};
 static const char *const weights[] = {"any", "same-on-all-ranks", "same-as-undisturbed", NULL};
 static const char *const epochs[] = {"any", "whole", "shuffled", NULL};
 static const char *const models[] = {"same-as-undisturbed", NULL};
@@ -169,11 +170,12 @@ const struct section section_expect = {
     "expect",
     "What is expected of this scenario; every invariant is judged anyway.",
     (const struct key[]){
-        {"outcome", "succeeded, failed, stopped or unknown", "succeeded",
+        {"outcome", "succeeded, failed, stopped, unknown or refused", "succeeded",
          "How the job must end: every agent 0; every agent 1; by a signal; every agent 69, as none "
-         "can reach the store and know.",
+         "can reach the store and know; every agent 64 (of another launcher, any but 0) before "
+         "there is a worker, as its command line is wrong. There is no control run then.",
          "outcome: succeeded", reader_enum, AT(outcome), .choices = outcomes,
-         .form = "succeeded | failed | stopped | unknown"},
+         .form = "succeeded | failed | stopped | unknown | refused"},
         {"world_sizes", "a list of world sizes, \"*\" for any run of rounds, or {ends: [...]}",
          NULL,
          "WORLD_SIZE of the complete rounds, in order, all of them; with ends the last ones only.",

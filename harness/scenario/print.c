@@ -268,7 +268,7 @@ static void put_log_expects(struct buf *b, const struct expect *e) {
 }
 
 static void put_expect(struct buf *b, const struct expect *e) {
-    static const char *const outcomes[] = {"succeeded", "failed", "stopped", "unknown"};
+    static const char *const outcomes[] = {"succeeded", "failed", "stopped", "unknown", "refused"};
     buf_printf(b, "expect:\n  outcome: %s\n", outcomes[e->outcome]);
     if (e->has_world_sizes) {
         buf_printf(b, "  world_sizes: %s[", e->world_sizes_ends ? "{ends: " : "");

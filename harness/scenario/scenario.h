@@ -244,7 +244,13 @@ struct timeline_entry {
     struct place place, fault_place, for_place, heal_place, sticky_place;
 };
 
-enum outcome { OUTCOME_SUCCEEDED, OUTCOME_FAILED, OUTCOME_STOPPED, OUTCOME_UNKNOWN };
+enum outcome {
+    OUTCOME_SUCCEEDED,
+    OUTCOME_FAILED,
+    OUTCOME_STOPPED,
+    OUTCOME_UNKNOWN,
+    OUTCOME_REFUSED
+};
 
 struct budget {
     const char *id; /* NULL: every fault that ends a round */
@@ -470,6 +476,12 @@ int scenario_rack_of(const struct scenario *s, const char *node);
 
 /* What the job's rdzv_conf says under that key, the last word where it is there twice; NULL: nothing. */
 const char *job_rdzv_conf(const struct job_spec *job, const char *key);
+
+/* What the launcher is told of that option ("--on-node-loss"), as rankrun and torchrun read it: the
+ * value, "" where none stands there, as behind a flag; NULL: nothing. '_' is '-', a beginning is
+ * enough, the last word holds, and job.env's PET_ON_NODE_LOSS where job.launcher_args says nothing
+ * (a flag's "0" there says nothing). */
+const char *job_launcher_told(const struct job_spec *job, const char *option);
 
 /* What is read from the job's output about that kind of event, or NULL. */
 const struct observed *scenario_observes(const struct scenario *s, const char *kind);

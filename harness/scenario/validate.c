@@ -128,6 +128,12 @@ static bool is_beyond(const struct trigger *t, int64_t total_ns) {
 
 static void check_timeline(const struct scenario *s, struct diagnostics *d) {
     int64_t total_ns = s->limits.total_ns;
+    if (s->timeline_n && s->expect.outcome == OUTCOME_REFUSED)
+        diagnostics_add(
+            d, s->timeline[0].place,
+            "%s can never fire: outcome: refused is of a job that does not begin; leave "
+            "the timeline out",
+            s->timeline[0].id);
     for (size_t i = 0; i < s->timeline_n; i++) {
         const struct timeline_entry *a = &s->timeline[i];
         if (is_beyond(&a->when, total_ns))

@@ -118,6 +118,10 @@ static void test_a_job_that_ended_with_a_round_proposed_is_told_by_its_last(void
     assert_int_equal(s.nodes, 2);
     assert_int_equal(s.n, 2);
     assert_int_equal(s.restarts, 3);
+    assert_int_equal(s.world, 4);
+    make_job(HEAD_FORM);
+    job_status_read(&arena, "job", 9, pairs, n, &s);
+    assert_int_equal(s.world, 0);
 }
 
 static void test_a_member_without_session_and_place_is_not_shown(void **state) {

@@ -276,6 +276,13 @@ struct agent_end *check_agents(const struct trial *t, size_t *ret_n) {
     return ret;
 }
 
+bool check_refused(const struct trial *t, const struct agent_end *a) {
+    enum { EXIT_USAGE = 64 };
+    bool ours = str_eq(t->scenario->job.launcher, "rankrun");
+    return a->exit_ns && !a->signal && !a->fault_id &&
+           (ours ? a->code == EXIT_USAGE : a->code != 0);
+}
+
 struct agent_moves check_agent_moves(const struct trial *t) {
     struct agent_moves m = {0};
     history_each(r, t->history) m.n +=

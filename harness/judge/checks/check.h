@@ -88,6 +88,11 @@ int64_t check_grace_ns(const struct scenario *s, bool after_failure);
 /* The exit code of an agent that cannot reach the store, and so cannot know how the job ends. */
 enum { CHECK_EXIT_UNKNOWN = 69 };
 
+struct agent_end;
+/* The launcher has taken its command line for wrong, by its exit code: 64, of another launcher than
+ * rankrun any but 0. Whether there were workers is not asked. */
+bool check_refused(const struct trial *t, const struct agent_end *a);
+
 /* The end of an agent, and whether a fault of the timeline has brought it about: killed it or its
  * node, or told it to leave. */
 struct agent_end {

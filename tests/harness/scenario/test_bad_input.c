@@ -336,7 +336,12 @@ static const struct bad {
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: n0, with: [disk]}\n",
      "3:47: with must be a map of parameters, not a list\n"},
     {"an unknown outcome", "job: {run: [a]}\nexpect: {outcome: sucess}\n",
-     "2:19: outcome must be succeeded, failed, stopped or unknown, not \"sucess\"\n"},
+     "2:19: outcome must be succeeded, failed, stopped, unknown or refused, not \"sucess\"\n"},
+    {"a fault of a job that does not begin",
+     "job: {run: [a]}\nexpect: {outcome: refused}\ntimeline:\n  - {when: {step: 1}, fault: "
+     "worker-kill, on: rank 0, id: k}\n",
+     "4:5: k can never fire: outcome: refused is of a job that does not begin; leave the timeline "
+     "out\n"},
     {"a world that can never be",
      "job: {run: [a], nnodes: \"2:3\", workers_per_node: 2}\ncluster: {nodes: 3}\nexpect: "
      "{world_sizes: [6, 5]}\n",

@@ -104,8 +104,35 @@ static void test_an_option_that_has_a_key_is_known_in_both_spellings(void **stat
     assert_null(launcher_key_of(""));
 }
 
+static void test_what_a_launcher_is_told_is_read_as_it_reads_it(void **state) {
+    static const char *const said[] = {"--on_node_loss", "replace",   "--role=a=b", "--virtual",
+                                       "--standby",      "--on-node", "gang",       "--log-dir"};
+    struct pair env[] = {{.key = "PET_EVENT_LOG_HANDLER", .value = "console"},
+                         {.key = "PET_STANDALONE", .value = "0"},
+                         {.key = "PET_RESTART_COUNTS", .value = "node"},
+                         {.key = "PET_ROLE", .value = "c"}};
+    struct job_spec job = {.launcher_args = said,
+                           .launcher_args_n = 8,
+                           .env = env,
+                           .env_n = sizeof(env) / sizeof(*env)};
+    (void)state;
+    assert_string_equal(job_launcher_told(&job, "--on-node-loss"), "gang");
+    assert_string_equal(job_launcher_told(&job, "--role"), "a=b");
+    assert_string_equal(job_launcher_told(&job, "--virtual-local-rank"), "");
+    assert_string_equal(job_launcher_told(&job, "--standby"), "");
+    assert_string_equal(job_launcher_told(&job, "--log-dir"), "");
+    assert_string_equal(job_launcher_told(&job, "--event-log-handler"), "console");
+    assert_null(job_launcher_told(&job, "--standalone"));
+    assert_null(job_launcher_told(&job, "--restart-count"));
+    assert_null(job_launcher_told(&job, "--rol"));
+    job.launcher_args_n = 2;
+    assert_string_equal(job_launcher_told(&job, "--on-node-loss"), "replace");
+    assert_string_equal(job_launcher_told(&job, "--role"), "c");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_a_launcher_is_told_is_read_as_it_reads_it),
         cmocka_unit_test(test_words_are_cut_as_a_shell_does),
         cmocka_unit_test(test_a_quotation_must_end),
         cmocka_unit_test(test_the_program_tells_the_launcher),

@@ -4,40 +4,8 @@
 
 #include "base/str.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
-
-/* PET_EVENT_LOG_HANDLER for --event-log-handler. */
-static bool is_variable_of(const char *name, const char *option) {
-    if (!str_starts(name, "PET_"))
-        return false;
-    for (name += strlen("PET_"), option += strlen("--"); *name && *option; name++, option++)
-        if (*option == '-' ? *name != '_' : *name != toupper((unsigned char)*option))
-            return false;
-    return !*name && !*option;
-}
-
-bool said_asked_for(const struct trial *t, const char *option, const char *value) {
-    const struct job_spec *job = &t->scenario->job;
-    for (size_t i = 0; i < job->env_n; i++)
-        if (is_variable_of(job->env[i].key, option) && str_eq(job->env[i].value, value))
-            return true;
-    size_t n = strlen(option);
-    for (size_t i = 0; i < job->launcher_args_n; i++) {
-        const char *word = job->launcher_args[i], *said = NULL;
-        size_t k = 0;
-        while (k < n && (word[k] == '_' ? '-' : word[k]) == option[k])
-            k++;
-        if (k == n && word[k] == '=')
-            said = word + k + 1;
-        else if (k == n && !word[k] && i + 1 < job->launcher_args_n)
-            said = job->launcher_args[i + 1];
-        if (said && str_eq(said, value))
-            return true;
-    }
-    return false;
-}
 
 static bool was_heard(const struct history *h, const char *node) {
     history_each(r, h) {

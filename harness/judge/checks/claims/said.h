@@ -20,9 +20,6 @@ struct said_number {
     int64_t said, seen;
 };
 
-/* The launcher was told so: an option of the scenario's launcher_args, of either spelling, or its PET_
- * variable, with that value. */
-bool said_asked_for(const struct trial *t, const char *option, const char *value);
 /* The agent of that node, where it had one in the run, no fault has ended or asked to leave, and it ended
  * with the outcome, 0 or 1, and all it has printed was looked through. NULL: not so, or that is open. */
 const struct agent_end *said_whole_agent(const struct said_trial *s, const char *node);

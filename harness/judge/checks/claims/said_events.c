@@ -256,8 +256,8 @@ bool said_events(struct said_trial *s, struct finding *f) {
             return false;
         s->lines++;
     }
-    for (size_t i = 0; said_asked_for(s->t, "--event-log-handler", "console") && i < s->agents_n;
-         i++)
+    const char *handler = job_launcher_told(&s->t->scenario->job, "--event-log-handler");
+    for (size_t i = 0; str_eq(handler, "console") && i < s->agents_n; i++)
         if (!judge_owed(s, f, &s->agents[i]))
             return false;
     return true;

@@ -332,17 +332,10 @@ static bool judge_owed_failure(struct claims *c, const struct round *round) {
 
 /* ---- the whole ---- */
 
-/* Under --virtual-local-rank workers are told none. */
-static bool hides_local_ranks(const struct job_spec *job) {
-    for (size_t i = 0; i < job->launcher_args_n; i++)
-        if (str_starts(job->launcher_args[i], "--virtual"))
-            return true;
-    return false;
-}
-
 static void collect(struct claims *c) {
     const struct trial *t = c->s->t;
-    bool hidden = hides_local_ranks(&t->scenario->job);
+    /* Workers are told none then. */
+    bool hidden = job_launcher_told(&t->scenario->job, "--virtual-local-rank");
     size_t most = 0;
     history_each(r, t->history) most += r->source == SOURCE_LAUNCHER && record_is(r, "said");
     c->v = arena_array(t->arena, struct claimed, most + 1);

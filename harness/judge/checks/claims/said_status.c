@@ -114,8 +114,8 @@ static int64_t spares_of(const struct status_answer *a) {
 static bool judge_job(const struct status_asked *q, bool quiet) {
     const struct status_answer *a = &q->a;
     const struct worker *w = first_worker(q->round, 0);
-    bool by_node = said_asked_for(q->t, "--restart-count", "node");
     const struct job_spec *job = &q->t->scenario->job;
+    bool by_node = str_eq(job_launcher_told(job, "--restart-count"), "node");
     bool ours = str_eq(job->launcher, "rankrun");
     const struct said_number numbers[] = {
         {"nodes at least", a->nodes_min, ours ? job->min_nodes : -1},

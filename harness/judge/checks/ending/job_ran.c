@@ -125,6 +125,8 @@ static bool judge(const struct trial *t, struct finding *f) {
     if (!find(t->history, SOURCE_KERNEL, "agent-start"))
         return finding_fail(f, "Launcher: it is started on the nodes.", "an agent on every node",
                             "no agent was seen to start");
+    if (t->scenario->expect.outcome == OUTCOME_REFUSED)
+        return finding_pass(f, "the launcher was started, and is to refuse");
     return !never_began(t, f) && !nobody_has_a_rank(t, f) &&
            finding_pass(f, "%sthe job was started", what_control_did(control));
 }

@@ -36,7 +36,8 @@ static bool judge_agent(const struct trial *t, struct finding *f, const struct a
     else if (!a->told_to_leave && a->signal)
         finding_fail(f, broken, "an agent ends by itself", "the agent of %s died on signal %d",
                      a->node, a->signal);
-    else if (!a->told_to_leave && a->code != 0 && a->code != 1)
+    else if (!a->told_to_leave && a->code != 0 && a->code != 1 &&
+             !(t->scenario->expect.outcome == OUTCOME_REFUSED && check_refused(t, a)))
         finding_fail(f, broken, "an agent ends 0 (the job succeeded) or 1 (it failed)",
                      "the agent of %s ended %d", a->node, a->code);
     else
@@ -141,6 +142,8 @@ static bool judge(const struct trial *t, struct finding *f) {
         return false;
     if (any && any->code == 0)
         return judge_success(t, f);
+    if (any && any->code != 1)
+        return finding_pass(f, "all agents ended %d: they refused to begin", any->code);
     return finding_pass(f, any ? "all agents ended 1: the job failed"
                                : "every agent was taken away by a fault");
 }
@@ -150,7 +153,8 @@ const struct check check_one_outcome = {
     .summary = "all agents end alike, and success means that every worker succeeded",
     .text = "Every agent ends 0 or every agent ends 1, but for those that a fault killed; one that "
             "was told to leave ends 143, or 128 and the signal that told it, and one that a fault "
-            "kept from the store for --rdzv-conf give_up ends 69. When they end 0, "
+            "kept from the store for --rdzv-conf give_up ends 69. Where the scenario expects that "
+            "they refuse, every agent ends 64. When they end 0, "
             "every worker of the last round has ended "
             "0 as the kernel saw it.",
     .example = "rankquake run scenarios/restart/worker-fails-until-budget.yaml",

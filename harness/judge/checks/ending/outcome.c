@@ -40,13 +40,14 @@ static bool was_told_to_end(const struct agent_end *v, size_t n) {
 /* In the words of expect.outcome; "" when the agents' ends do not add up to one. */
 static const char *outcome_of(const struct trial *t, const struct agent_end *v, size_t n,
                               struct finding *f) {
-    size_t succeeded = 0, failed = 0, stopped = 0, unknown = 0, judged = 0;
+    size_t succeeded = 0, failed = 0, stopped = 0, unknown = 0, refused = 0, judged = 0;
     for (size_t i = 0; i < n; i++) {
         /* Of one that no fault had kept from the store for long enough it is no excuse. */
         unknown += v[i].fault_id && v[i].exit_ns && !v[i].signal && v[i].code == CHECK_EXIT_UNKNOWN;
         if (v[i].fault_id || v[i].spare)
             continue;
         judged++;
+        refused += check_refused(t, &v[i]);
         succeeded += v[i].exit_ns && !v[i].signal && v[i].code == 0;
         failed += v[i].exit_ns && !v[i].signal && v[i].code == 1;
         stopped += v[i].exit_ns && (v[i].signal || v[i].code > 128);
@@ -54,6 +55,9 @@ static const char *outcome_of(const struct trial *t, const struct agent_end *v, 
     }
     if (judged && succeeded == judged)
         return succeeded_by_workers(t) ? "succeeded" : "";
+    if (judged && refused == judged && !t->rounds->workers_n &&
+        t->scenario->expect.outcome == OUTCOME_REFUSED)
+        return "refused";
     if (judged && failed == judged)
         return "failed";
     if (!judged && unknown)
@@ -89,7 +93,7 @@ static void describe(char *out, size_t size, const struct agent_end *v, size_t n
 
 static bool judge_agents(const struct trial *t, struct finding *f, const struct agent_end *v,
                          size_t n) {
-    static const char *const names[] = {"succeeded", "failed", "stopped", "unknown"};
+    static const char *const names[] = {"succeeded", "failed", "stopped", "unknown", "refused"};
     const char *wanted = names[t->scenario->expect.outcome], *seen = outcome_of(t, v, n, f);
     char ends[200];
     if (str_eq(wanted, seen)) {
@@ -126,7 +130,8 @@ const struct check check_outcome = {
             "worker of the last round), failed (every agent ends 1) or stopped (by a signal, "
             "or because all of its agents were taken away and the last one was told to leave), or "
             "unknown (every agent ends 69, as a fault has kept it from the store for --rdzv-conf "
-            "give_up). "
+            "give_up), or refused (every agent ends 64, of another launcher any but 0, and no "
+            "worker was started: what it was told cannot be meant). "
             "Judged by the exit codes that the kernel gave, never by what was printed.",
     .example = "expect: {outcome: succeeded}",
     .class = CLASS_EXPECT,

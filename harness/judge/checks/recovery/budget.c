@@ -31,12 +31,7 @@ static int restarts_seen(const struct rounds *rs) {
 
 /* rankrun --on-node-loss=gang: the loss of a node ends the job, whatever is left. */
 static bool is_gang(const struct job_spec *job) {
-    for (size_t i = 0; i < job->launcher_args_n; i++)
-        if (str_eq(job->launcher_args[i], "--on-node-loss=gang") ||
-            (i && str_eq(job->launcher_args[i], "gang") &&
-             str_eq(job->launcher_args[i - 1], "--on-node-loss")))
-            return true;
-    return false;
+    return str_eq(job_launcher_told(job, "--on-node-loss"), "gang");
 }
 
 /* rankrun --rdzv-conf max_free_rounds_per_hour: a job whose nodes only come and go is given up. */

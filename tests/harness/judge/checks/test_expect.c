@@ -257,6 +257,27 @@ static void test_an_expected_failure_is_a_pass_and_a_success_is_not(void **state
     assert_found(ask("outcome", &s, stopped), FINDING_FAIL, "it was stopped");
 }
 
+static void test_a_launcher_that_is_told_nonsense_refuses_on_every_node(void **state) {
+    (void)state;
+    static const struct edit all[] = {
+        {"\"probe\"", NULL, "", NULL}, {"agent-exit", NULL, "\"code\":0", "\"code\":64"}, {0}};
+    static const struct edit failed[] = {
+        {"\"probe\"", NULL, "", NULL}, {"agent-exit", NULL, "\"code\":0", "\"code\":1"}, {0}};
+    static const struct edit began[] = {{"agent-exit", NULL, "\"code\":0", "\"code\":64"}, {0}};
+    struct scenario s = planted_scenario("worker-killed");
+    s.timeline_n = 0;
+    s.expect.outcome = OUTCOME_REFUSED;
+    assert_found(ask("outcome", &s, all), FINDING_PASS, "refused");
+    assert_found(ask("one_outcome", &s, all), FINDING_PASS, "all agents ended 64");
+    assert_found(ask("job_ran", &s, all), FINDING_PASS, "is to refuse");
+    assert_found(ask("outcome", &s, failed), FINDING_FAIL, "it failed");
+    assert_found(ask("outcome", &s, began), FINDING_FAIL, "no one outcome");
+    assert_found(ask("outcome", &s, none), FINDING_FAIL, "it succeeded");
+    s.expect.outcome = OUTCOME_FAILED;
+    assert_found(ask("outcome", &s, all), FINDING_FAIL, "no one outcome");
+    assert_found(ask("one_outcome", &s, all), FINDING_FAIL, "ended 64");
+}
+
 /* The store is gone for all of them; one alone that gives it up has no such excuse. */
 static void test_agents_that_cannot_know_how_it_ended_say_so(void **state) {
     (void)state;
@@ -649,6 +670,7 @@ int main(void) {
         cmocka_unit_test(test_a_round_that_begins_anew_is_told_aloud),
         cmocka_unit_test(test_restarts_may_be_a_range),
         cmocka_unit_test(test_an_expected_failure_is_a_pass_and_a_success_is_not),
+        cmocka_unit_test(test_a_launcher_that_is_told_nonsense_refuses_on_every_node),
         cmocka_unit_test(test_agents_that_cannot_know_how_it_ended_say_so),
         cmocka_unit_test(test_a_job_may_be_given_up_after_so_many_rounds_that_cost_nothing),
         cmocka_unit_test(test_a_job_whose_agents_are_all_told_to_leave_is_stopped),
