@@ -26,7 +26,7 @@ struct spawn {
     int starts;  /* that are left */
     int spare;   /* workers that may be lost (--backup-workers) */
     int status;  /* of the first that failed */
-    bool asked, ending;
+    bool asked, ending, forced;
     int64_t grace_ns;
     int64_t kill_ns; /* when whoever is left is killed */
     sigset_t old;
@@ -115,14 +115,21 @@ static bool is_spared(struct spawn *s, int rank, int status) {
     return true;
 }
 
+/* For its peers a rank that is killed may be gone before it is for its parent: what is ending because of one of them
+ * has it as its cause all the same. */
+static bool is_cause(const struct spawn *s, int status) {
+    if (!s->ending)
+        return status != 0;
+    return WIFSIGNALED(status) && WTERMSIG(status) != SIGTERM && !s->forced && s->status > 0 &&
+           s->status < 128;
+}
+
 static void ended(struct spawn *s, int rank, int status) {
     s->pids[rank] = 0;
     s->left--;
-    if (starts_again(s, rank, status) || is_spared(s, rank, status))
+    if (starts_again(s, rank, status) || is_spared(s, rank, status) || !is_cause(s, status))
         return;
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    if (code == 0 || s->ending)
-        return;
     s->status = code;
     fprintf(stderr, "ranktrain: rank %d %s %d; the others are ended\n", rank,
             WIFSIGNALED(status) ? "was killed by signal" : "failed with exit status",
@@ -154,8 +161,10 @@ static void wait_for_all(struct spawn *s, const sigset_t *set) {
             s->asked = true;
             end_all(s);
         }
-        if (signo < 0 && errno == EAGAIN && s->ending)
+        if (signo < 0 && errno == EAGAIN && s->ending) {
+            s->forced = true;
             tell_all(s, SIGKILL);
+        }
         reap(s);
     }
 }
