@@ -91,8 +91,11 @@ static int place_handed(void *arg) {
 
 static int make_page(struct guard *g, struct err *err) {
     int low = memfd_create("rankrun-guard", MFD_CLOEXEC);
-    g->due_fd = low < 0 ? -1 : descriptors_lift(low, GUARD_DUE_FD + 1);
-    if (g->due_fd < 0 || ftruncate(g->due_fd, sizeof(*g->due_ns)) < 0)
+    int fd = low < 0 ? -errno : descriptors_lift(low, GUARD_DUE_FD + 1);
+    if (fd < 0)
+        return err_set(err, fd, "make a page for the guard");
+    g->due_fd = fd;
+    if (ftruncate(fd, sizeof(*g->due_ns)) < 0)
         return err_set(err, -errno, "make a page for the guard");
     void *page = mmap(NULL, sizeof(*g->due_ns), PROT_READ | PROT_WRITE, MAP_SHARED, g->due_fd, 0);
     if (page == MAP_FAILED)

@@ -87,5 +87,5 @@ ssize_t descriptors_receive(int socket, void *data, size_t size, int *fds, size_
 int descriptors_lift(int fd, int least) {
     int high = fcntl(fd, F_DUPFD_CLOEXEC, least), code = high < 0 ? -errno : high;
     close(fd);
-    return code;
+    return code == -EINVAL ? -EMFILE : code; /* the limit lies below */
 }
