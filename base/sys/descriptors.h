@@ -27,5 +27,6 @@ int descriptors_send(int socket, const void *data, size_t len, const int *fds, s
  * came (0: the other end is gone) or a -errno. */
 ssize_t descriptors_receive(int socket, void *data, size_t size, int *fds, size_t *n);
 /* Moves a descriptor to a number from least on: what is held for long must not lie where a standard
- * stream belongs that the caller has closed. Takes fd; returns the new one or a -errno. */
+ * stream belongs that the caller has closed. Takes fd; returns the new one, -EMFILE where
+ * no such number is allowed, or another -errno. */
 int descriptors_lift(int fd, int least);

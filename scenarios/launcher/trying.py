@@ -18,9 +18,10 @@ import sys
 import tempfile
 import time
 
+import garbling
 import rankquake
 
-PIECE, FAILED, USAGE, PAGE = 64 << 10, 1, 64, os.sysconf("SC_PAGESIZE")
+PIECE, FAILED, USAGE, LOST, PAGE = 64 << 10, 1, 64, 69, os.sysconf("SC_PAGESIZE")
 SHOW = os.environ.get("SHOW")
 MARK = f"RANKQUAKE_TRIED=by-{os.getpid()}"
 
@@ -155,6 +156,14 @@ def try_logs(place):
     holds("a log directory that has become a file", code == FAILED and "logs" in said and ("Not a directory" in said or "File exists" in said), (code, said))
     os.unlink(logs)
 
+    # Where a file of the next round should be lies a directory.
+    for name, options in (("1/stdout.log", ["--redirects=1"]), ("1/stderr.log", ["--redirects=2"]), ("1/stdout.log", ["--tee=1"]),
+                          ("filtered_stderr.log", ["--tee=2", "--duplicate-stderr-filters=oh"])):
+        spoil = f'[ $LOCAL_RANK = 0 ] || exec sleep 60; for run in "$0"/*; do mkdir -p "$run/attempt_1/{name}"; done; exit 3'
+        code, said = place.run("sh", "-c", spoil, logs, options=["--max-restarts=1", "--nproc-per-node=2", f"--log-dir={logs}", *options])
+        holds(f"a directory at {name} {options}", code == FAILED and "Is a directory" in said, (code, said))
+        shutil.rmtree(logs)
+
     # A round that costs nothing keeps the files of the one before: each lies where it says.
     os.mkfifo(place.inside("told"))  # the first ends when the second has printed, too
     words = 'echo "round of $TORCHELASTIC_RESTART_COUNT"; echo oh >&2; [ $LOCAL_RANK = 0 ] || { echo >"$0"; exec sleep 60; }; read -r _ <"$0"; exit 5'
@@ -188,14 +197,25 @@ def try_small_files(place, logs):
 # ---- descriptors ----
 
 
+def filtered(logs, attempt):
+    """What was duplicated into the file of an attempt."""
+    names = [os.path.join(logs, run, f"attempt_{attempt}", "filtered_stdout.log") for run in (os.listdir(logs) if os.path.exists(logs) else [])]
+    lines = []
+    for name in filter(os.path.exists, names):
+        with open(name) as f:
+            lines += f.readlines()
+    return lines
+
+
 def try_files(place):
     """With any number of descriptors a launcher does its work, or says that they are too few."""
     logs, good = place.inside("logs"), []
-    for options in ((), (f"--log-dir={logs}", "--tee=3", "--nproc-per-node=2")):
+    for options in ((), (f"--log-dir={logs}", "--tee=3", "--nproc-per-node=2", "--duplicate-stdout-filters=work")):
         for n in list(range(4, 36)) + [40, 48, 64]:
             code, said = place.run("sh", "-c", "echo at work", options=options, limits=[(resource.RLIMIT_NOFILE, n)])
             worked = code == 0 and "at work" in said
             holds(f"a launcher that may have {n} files open {options}", worked or (0 < code < 128 and "Too many open files" in said), (code, said))
+            same("lines that the filter has kept", filtered(logs, 0), ["at work\n"] * 2 if worked and options else [])
             good.append(worked)
             shutil.rmtree(logs, ignore_errors=True)
         holds("it works with 64", good[-1], good)
@@ -217,6 +237,20 @@ def try_store_files(place):
         said = store.ends(0 if store.port else FAILED)
         holds(f"what is said by one that may have {n} files open", "Too many open files" in said or (answers and answers[-1]), said)
     holds("it answers with 24", answers[-1], answers)
+    store = Store(place)
+    same("status", store.ask("/metrics", method="GET")[0], 200)
+    lower(store.child.pid, resource.RLIMIT_NOFILE, lowest_free(store.child.pid))
+    late = socket.create_connection(("127.0.0.1", store.port), timeout=30)
+    late.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    same("status of one that was there before", store.ask("/metrics", method="GET")[0], 200)
+    while "Too many open files" not in store.said:
+        line = store.child.stdout.readline()
+        holds("a store says that nobody can come in", line, store.said)
+        store.said += line
+    lower(store.child.pid, resource.RLIMIT_NOFILE, 1000)
+    holds("one that has waited", late.recv(PIECE).startswith(b"HTTP/1.1 200"), "")
+    late.close()
+    store.ends(0)
     store = Store(place, limits=[(resource.RLIMIT_NOFILE, 24)])
     same("status", store.ask("/metrics", method="GET")[0], 200)
     crowd = [socket.create_connection(("127.0.0.1", store.port)) for _ in range(40)]
@@ -227,6 +261,88 @@ def try_store_files(place):
     same("status of one that comes behind them", store.ask("/metrics", method="GET", connection=store.connect())[0], 200)
     said = store.ends(0)
     same(f"how often it is told that no more can come in ({said})", said.count("can be taken for now: Too many open files (ulimit -n)"), 1)
+
+
+def lower(pid, which, to):
+    """Sets a soft limit of another process; returns what it was."""
+    _, hard = resource.prlimit(pid, which)
+    return resource.prlimit(pid, which, (to, hard))
+
+
+def lowest_free(pid):
+    """The descriptor that it would open next."""
+    used = set(map(int, os.listdir(f"/proc/{pid}/fd")))
+    return next(n for n in range(len(used) + 1) if n not in used)
+
+
+class Working:
+    """A launcher whose two workers are at work, and wait; those of later rounds end well."""
+
+    def __init__(self, place, *options, env=None):
+        work = 'echo "at work $TORCHELASTIC_RESTART_COUNT $$$$"; [ $TORCHELASTIC_RESTART_COUNT -gt 0 ] || exec sleep 60'
+        self.place, self.said, self.workers = place, "", []
+        self.child = place.begin("--standalone", "--nproc-per-node=2", *options, "--no-python", "sh", "-c", work, env=env)
+        while len(self.workers) < 2:
+            self.until("at work 0")
+            self.workers.append(int(self.said.split()[-1]))
+        with open(f"/proc/{self.workers[0]}/stat") as f:
+            self.guard = int(f.read().rsplit(")", 1)[1].split()[1])
+
+    def until(self, words):
+        line = ""
+        while words not in line:
+            line = self.child.stdout.readline()
+            holds(f"a launcher says {words}", line, self.said)
+            self.said += line
+
+    def ends(self):
+        os.kill(self.workers[0], signal.SIGKILL)
+        return self.ended()
+
+    def ended(self):
+        self.said += self.child.communicate(timeout=60)[0]
+        self.place.nothing_left(self.said)
+        return self.child.returncode
+
+
+def try_fewer(place):
+    """What a launcher may do no longer when a worker is to be started again: it does so all the same, or says why not, and when it may
+    again it goes on."""
+    logs = place.inside("logs")
+    for options in ((), (f"--log-dir={logs}", "--tee=3")):
+        for more in range(-8, 5):
+            one = Working(place, "--max-restarts=2", *options)
+            lower(one.child.pid, resource.RLIMIT_NOFILE, lowest_free(one.child.pid) + more)
+            code = one.ends()
+            worked = code == 0 and one.said.count("at work 1") == 2
+            holds(f"a launcher that may open {more} files more {options}", worked or (code == FAILED and "Too many open files" in one.said), (code, one.said))
+            holds("it names the first failure", worked or "max_restarts 2 is used up" in one.said, one.said)
+        one = Working(place, "--max-restarts=10000", *options)
+        before = lower(one.child.pid, resource.RLIMIT_NOFILE, 3)
+        os.kill(one.workers[0], signal.SIGKILL)
+        one.until("Too many open files")
+        resource.prlimit(one.child.pid, resource.RLIMIT_NOFILE, before)
+        holds("one that may open files again", one.ended() == 0 and "at work" in one.said, one.said)
+        shutil.rmtree(logs, ignore_errors=True)
+
+    timers = place.inside("timers")
+    one = Working(place, "--max-restarts=1", env={"TORCHELASTIC_ENABLE_FILE_TIMER": "1", "TORCHELASTIC_TIMER_FILE": timers})
+    flood = [subprocess.Popen(["sh", "-c", 'exec yes "no timer" >"$0" 2>/dev/null', timers]) for _ in range(2)]
+    code = one.ends()
+    for child in flood:
+        child.kill()
+        child.wait()
+    holds("a launcher whose file of timers is flooded", code == 0 and one.said.count("at work 1") == 2, (code, one.said))
+
+    one = Working(place, "--max-restarts=1")
+    lower(one.child.pid, resource.RLIMIT_FSIZE, 100)
+    code = one.ends()
+    holds("a launcher that can hand nothing on", code == FAILED and "File too large" in one.said, (code, one.said))
+
+    one = Working(place, "--max-restarts=5")
+    lower(one.guard, resource.RLIMIT_NOFILE, lowest_free(one.guard))
+    code = one.ends()
+    holds("a launcher whose guard can open nothing", code == 0 and one.said.count("at work ") >= 4, (code, one.said))
 
 
 # ---- processes ----
@@ -431,7 +547,7 @@ def watch_many(store, n, key):
 
 def try_asked_often(place):
     """A store that is asked very often holds no more than before: by each kind of request, also by those that are refused or that do
-    not come whole."""
+    not come whole. What was before is forgotten at each look; where it was, puts may go on for some more pages."""
     store, key, other, long = Store(place), "L3RyeQ==", "L3RyeTI=", "bG9u" * 1000
     get = {"request_range": {"key": key}}
     is_long = {"key": key, "target": "VALUE", "result": "EQUAL", "value": long}
@@ -458,9 +574,38 @@ def try_asked_often(place):
             last = json.loads(store.ask("/v3/kv/range", {"key": key})[1])["header"]["revision"]
             store.ask("/v3/kv/compaction", {"revision": last})
             looks.append(held_by(store.child.pid))
-        grows_not(f"bytes that a store holds, {n} times more of {what} at each look", [held for held, _ in looks], 12288)
+        grows_not(f"bytes that a store holds, {n} times more of {what} at each look", [held for held, _ in looks], 16 * PAGE if what == "a put" else 4 * PAGE)
         grows_not(f"descriptors of a store, {n} times more of {what} at each look", [fds for _, fds in looks], n // 4)
         SHOW and print(what, looks, round(time.monotonic(),2), flush=True)
+    store.ends(0)
+
+
+# ---- what stands before a store ----
+
+
+PATIENT, HASTY = "hb=100ms,fence=20s,hard=20.1s,suspect=21s", "join_timeout=1s"
+PROXIES = ( # what becomes of answers (garbling.py), of one in how many, and what is said where nothing comes of it
+    ("pieces", 1, None), ("lost", 4, None), ("busy", 3, None), ("half", 5, None), ("ended", 1, None), ("canceled", 2, None), ("nonsense", 2, None),
+    ("beta", 1, None), ("page", 1, "JSON: expected a value"), ("nothing", 1, "HTTP status 404, 404 page not found"),
+    ("closed", 1, "permission denied"), ("full", 1, "space exceeded"))
+
+
+def try_proxies(place):
+    """A job whose store answers oddly does its work all the same; where it does not answer at all, that is said, with its words. All of
+    them at once, each in a run of its own."""
+    store, jobs = Store(place), []
+    work = 'echo "at work $TORCHELASTIC_RESTART_COUNT"; exit $((TORCHELASTIC_RESTART_COUNT < 2))'
+    for how, every, words in PROXIES:
+        proxy = garbling.Garbling(store.port, how, every)
+        jobs.append((proxy, words, place.begin("--nnodes=1", f"--rdzv-id={how}", "--rdzv-backend=etcd-v3", f"--rdzv-endpoint=127.0.0.1:{proxy.port}",
+                                               f"--rdzv-conf=profile=fast,{HASTY if words else PATIENT}", "--max-restarts=2", "--no-python", "sh", "-c", work)))
+    for proxy, words, child in jobs:
+        said, done = child.communicate(timeout=60)[0], child.returncode
+        if words:
+            holds(f"a job whose store answers nothing, but {proxy.how}", done == LOST and words in said and "at work" not in said, (done, said))
+        else:
+            holds(f"a job whose store's answers are {proxy.how}", done == 0 and all(f"at work {k}" in said for k in range(3)), (done, said))
+        proxy.fini()
     store.ends(0)
 
 
@@ -515,23 +660,32 @@ def try_markers(place):
 # ---- the job ----
 
 
+def meet(last):
+    """Who has tried nothing waits here for who has: nobody is struck while it tries."""
+    path = os.path.join(os.environ["MEET"], os.environ["TORCHELASTIC_RUN_ID"])
+    try:
+        os.mkfifo(path)
+    except FileExistsError:
+        pass
+    with open(path, "w" if last else "r"):
+        pass
+
+
 def main():
     steps, chapters = int(sys.argv[1]), sys.argv[2:]
-    tries = os.environ["RANK"] == str(int(os.environ["WORLD_SIZE"]) - 1)
+    last, first_round = os.environ["RANK"] == str(int(os.environ["WORLD_SIZE"]) - 1), os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
     rq = rankquake.Client()
     rq.ready()
     for step in range(1, steps + 1):
-        if tries and step > 1 and chapters:
-            place = Place()
-            began = time.monotonic()
-            name = chapters.pop(0)
-            globals()["try_" + name](place)
-            print(f"{name} took {time.monotonic() - began:.1f} s", flush=True)
-            place.fini()
-        else:
-            time.sleep(0.02)
+        if step == 2 and first_round:
+            for name in chapters if last else []:
+                place, began = Place(), time.monotonic()
+                globals()["try_" + name](place)
+                print(f"{name} took {time.monotonic() - began:.1f} s", flush=True)
+                place.fini()
+            meet(last)
+        time.sleep(0.02)
         rq.step(step, loss=1 / step, samples=1)
-    holds("chapters that were not tried", not (tries and chapters), chapters)
     rq.done("0" * 64)
 
 

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -56,10 +57,28 @@ static void test_a_peer_that_has_gone_is_an_error_and_no_signal(void **state) {
     close(ends[0]);
 }
 
+static void test_a_number_above_the_limit_is_one_too_many(void **state) {
+    (void)state;
+    int ends[2];
+    struct rlimit before, few;
+    pair(ends);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = 64;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    assert_int_equal(descriptors_lift(ends[0], 64), -EMFILE);
+    int high = descriptors_lift(ends[1], 63);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(high, 63);
+    assert_int_equal(close(ends[0]), -1); /* taken either way */
+    close(high);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_descriptors_arrive_in_order_with_their_message),
         cmocka_unit_test(test_a_peer_that_has_gone_is_an_error_and_no_signal),
+        cmocka_unit_test(test_a_number_above_the_limit_is_one_too_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
