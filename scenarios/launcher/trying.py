@@ -7,7 +7,6 @@ import base64
 import http.client
 import json
 import os
-import pwd
 import resource
 import select
 import shutil
@@ -159,7 +158,7 @@ def try_logs(place):
     # Where a file of the next round should be lies a directory.
     for name, options in (("1/stdout.log", ["--redirects=1"]), ("1/stderr.log", ["--redirects=2"]), ("1/stdout.log", ["--tee=1"]),
                           ("filtered_stderr.log", ["--tee=2", "--duplicate-stderr-filters=oh"])):
-        spoil = f'[ $LOCAL_RANK = 0 ] || exec sleep 60; for run in "$0"/*; do mkdir -p "$run/attempt_1/{name}"; done; exit 3'
+        spoil = f'[ $LOCAL_RANK$TORCHELASTIC_RESTART_COUNT = 00 ] || exec sleep 60; for run in "$0"/*; do mkdir -p "$run/attempt_1/{name}"; done; exit 3'
         code, said = place.run("sh", "-c", spoil, logs, options=["--max-restarts=1", "--nproc-per-node=2", f"--log-dir={logs}", *options])
         holds(f"a directory at {name} {options}", code == FAILED and "Is a directory" in said, (code, said))
         shutil.rmtree(logs)
@@ -349,16 +348,8 @@ def try_fewer(place):
 
 
 def someone():
-    """A number that no user has."""
-    used = {p.pw_uid for p in pwd.getpwall()}
-    return next(n for n in range(61000, 61999) if n not in used and not any(is_of(pid, n) for pid in filter(str.isdigit, os.listdir("/proc"))))
-
-
-def is_of(pid, uid):
-    try:
-        return os.stat(f"/proc/{pid}").st_uid == uid
-    except OSError:
-        return False
+    """A number that no user has, here or in another run of this."""
+    return 100000 + int.from_bytes(os.urandom(3), "big")
 
 
 def try_processes(place):
@@ -370,8 +361,8 @@ def try_processes(place):
     for n in (1, 2, 3, 4, 8):
         try:
             code, said = place.run("sh", "-c", "echo at work; exec sleep 0.05", options=["--nproc-per-node=3"], user=uid, limits=[(resource.RLIMIT_NPROC, n)])
-        except PermissionError as e:
-            print(f"another user cannot execute {rankrun()}: {e}")
+        except (PermissionError, subprocess.SubprocessError) as e:
+            print(f"another user cannot be had here, or cannot execute {rankrun()}: {e}")
             return
         worked = code == 0 and said.count("at work") == 3
         holds(f"a launcher that may have {n} processes", worked or (code == FAILED and "Resource temporarily unavailable" in said), (code, said))
