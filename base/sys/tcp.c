@@ -87,7 +87,8 @@ int tcp_listen(const char *host, uint16_t port, int backlog, int *ret_fd, uint16
     if (rc < 0)
         return rc;
     int fd = -EADDRNOTAVAIL;
-    for (struct addrinfo *ai = list; ai && fd < 0; ai = ai->ai_next)
+    /* Who has the port at one address of the name is found there by whoever asks for it. */
+    for (struct addrinfo *ai = list; ai && fd < 0 && fd != -EADDRINUSE; ai = ai->ai_next)
         fd = listen_on(ai, backlog);
     freeaddrinfo(list);
     if (fd < 0)

@@ -23,7 +23,9 @@ int tcp_endpoint_parse(const char *text, uint16_t port_absent, struct tcp_endpoi
                        struct err *err);
 
 /* Listens, non-blocking, with SO_REUSEADDR (a store that restarts must not wait for old
- * connections). port 0: a free one. ret_fd belongs to the caller. Returns 0 or -errno. */
+ * connections). port 0: a free one. Of a name with several addresses, as localhost, at the first that
+ * can be had, and at none behind one where somebody has the port: -EADDRINUSE. ret_fd belongs to
+ * the caller. Returns 0 or -errno. */
 int tcp_listen(const char *host, uint16_t port, int backlog, int *ret_fd, uint16_t *ret_port,
                struct err *err);
 
