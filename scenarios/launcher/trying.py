@@ -429,7 +429,7 @@ def try_rounds(place):
                     ("--rdzv-backend=embedded", f"--rdzv-endpoint=127.0.0.1:{store.port}", f"--rdzv-conf={timing}")):
         rows = rounds_of(place, long, options)
         for k, what in enumerate(("pages of the agent", "descriptors of the agent", "pages of the guard", "descriptors of the guard")):
-            grows_not(f"{what} in twenty-four rounds {options}", [row[k] for row in rows], 4 if k % 2 else 24)
+            grows_not(f"{what} in twenty-four rounds {options}", [row[k] for row in rows], 7 if k % 2 else 64)
         shutil.rmtree(logs, ignore_errors=True)
     place.spared.clear()
     store.ends(0)
