@@ -20,6 +20,13 @@ for files in 'agent/legacy/*' agent/legacy/document.c; do
     grep -v '^agent/legacy/' "$TMPDIR/points" && fail "--files $files: of others too"
 done
 
+# A unit test ends with the number of those that have failed: four of them are no test that is skipped.
+eval "$(sed -n '/^answer_of()/,/^}/p' ci/mutate)"
+for answer in 'unit 0 passed' 'unit 4 killed' 'unit 77 killed' 'memory 4 killed' 'suite 4 killed' 'suite 77 passed' 'scenarios 4 passed' 'scenarios 2 open' 'scenarios 1 killed' 'sim 1 killed'; do
+    read -r oracle code wanted <<<"$answer"
+    [ "$(answer_of "$oracle" "$code")" = "$wanted" ] || fail "$oracle that ends with $code: $(answer_of "$oracle" "$code"), not $wanted"
+done
+
 cd "$TMPDIR" || exit 1
 cat >small.c <<'C'
 #include <stdbool.h>
@@ -140,13 +147,59 @@ ends copy test_told 3
 ends copy test_whole 3
 [ -z "$(find copy -name '*.planted')" ] && [ ! -e copy.changed ] || fail 'something is left of the bug'
 
+# Whoever keeps memory, a descriptor or a child passes its test, and not where that is watched.
+cat >intact/src/kept.c <<'C'
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int kept(void);
+int kept(void) {
+    volatile char *memory = malloc(7);
+    int fd = open("/dev/null", 0), status = 1;
+    pid_t pid = fork();
+    if (!pid)
+        _exit(0);
+    waitpid(pid, &status, 0);
+    memory[6] = 1;
+    close(fd);
+    free((void *)memory);
+    return status;
+}
+C
+echo 'int kept(void); int main(void) { return kept(); }' >intact/tests/test_kept.c
+mkdir -p intact/tests/mutate && cp -r "$root/tests/mutate/held" intact/tests/mutate/
+sed -i 's/told whole other/told whole other kept/; s,^build/release/libsrc.a: .*,& build/release/src/kept.o,' intact/Makefile
+make -s -C intact test-programs && rm -rf copy && cp -a intact copy && rm -r copy/build && cp -al intact/build copy/
+plant_links intact >links
+plant_compile_held "$PWD/intact" "$PWD/held.o" || fail 'held.c is not compiled'
+is_watched() { # is_watched SED CODE: what the change makes of the plain test, which passes, and of the watched one
+    sed "$1" intact/src/kept.c >kept.c
+    plant_compile "$PWD/intact" src/kept.c "$PWD/kept.c" "$PWD/kept.o" && plant_in "$PWD/copy" "$PWD/links" src/kept.c "$PWD/kept.o" "$PWD/kept.c" build/release/tests/test_kept || fail "$1: not planted"
+    plant_compile_watched "$PWD/intact" src/kept.c "$PWD/kept.c" "$PWD/kept.watched.o" &&
+        plant_watcher "$PWD/copy" "$PWD/links" src/kept.c "$PWD/kept.watched.o" "$PWD/kept.c" build/release/tests/test_kept build/release/tests/test_kept.watched-kept "$PWD/held.o" || { fail "$1: not watched:"; cat copy.link; }
+    ends copy test_kept 0
+    copy/build/release/tests/test_kept.watched-kept >watched 2>&1
+    local rc=$?
+    [ "$2" = any ] && [ $rc != 0 ] || [ $rc = "$2" ] || fail "$1: the watched test ends with $rc: $(cat watched)"
+}
+is_watched '' 0
+is_watched '/free(/d' any
+is_watched 's/memory\[6\]/memory[7]/' any
+is_watched '/close(/d' 1
+grep -qx 'descriptor [0-9]* is still open: /dev/null' watched || fail "it does not say what is open: $(cat watched)"
+is_watched 's/waitpid(pid, &status, 0)/status = 0/' 1
+grep -q 'child' watched || fail "it does not say that a child is left: $(cat watched)"
+plant_undo "$PWD/intact" "$PWD/copy"
+[ ! -e copy/build/release/tests/test_kept.watched-kept ] || fail 'a watched test is left'
+
 # Two bugs of two files in one program.
 cat >intact/src/asked.c <<'C'
 int asked(void);
 int asked(void) { return 10; }
 C
 echo 'int told(void); int asked(void); int main(void) { return told() + asked(); }' >intact/tests/test_both.c
-sed -i 's/told whole other/told whole other both/; s,^build/release/libsrc.a: .*,& build/release/src/asked.o,' intact/Makefile
+sed -i 's/told whole other kept/told whole other kept both/; s,^build/release/libsrc.a: .*,& build/release/src/asked.o,' intact/Makefile
 make -s -C intact test-programs && rm -rf copy && cp -a intact copy && rm -r copy/build && cp -al intact/build copy/
 plant_links intact >links
 sed 's/10/20/' intact/src/asked.c >bug2.c

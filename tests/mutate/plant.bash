@@ -31,6 +31,31 @@ plant_holders() { # plant_holders TREE SYMBOLS FILE
 plant_compile() { # plant_compile TREE FILE SOURCE OBJECT
     (cd "$1" && $(plant_flags .) '-DRANKQUAKE_VERSION="0"' -w -iquote "${2%/*}" -fmacro-prefix-map="$3=$2" -c -o "$4" "$3") 2>/dev/null
 }
+# The same so that reads and writes beyond what is there, or of what was given back, end the program.
+plant_compile_watched() { # plant_compile_watched TREE FILE SOURCE OBJECT
+    (cd "$1" && $(plant_flags .) '-DRANKQUAKE_VERSION="0"' -w "${plant_watched[@]}" -O1 -iquote "${2%/*}" -c -o "$4" "$3") 2>/dev/null
+}
+plant_watched=(-fsanitize=address,undefined -fno-sanitize-recover=all)
+# The object of what lists at the end of a program which descriptors it has left open (held/held.c).
+plant_compile_held() { # plant_compile_held TREE OBJECT
+    (cd "$1" && $(plant_flags .) -D_GNU_SOURCE -c -o "$2" tests/mutate/held/held.c)
+}
+# Links a unit test under another name, with the runtime of the sanitizers in it: it fails too where memory or descriptors are not
+# given back. Only the file's own code is watched at each access; of all else memory is, as it comes from the same allocator.
+plant_watcher() { # plant_watcher COPY LINKS FILE OBJECT SOURCE PROGRAM NAME HELD
+    local command own=${6/build\/release/.}.c object=$4
+    command=$(awk -F '\t' -v program="$6" '$1 == program { print $2; exit }' "$2")
+    [ -n "$command" ] || return 1
+    echo "$7" >>"$1.changed"
+    if grep -qsF "#include \"$3\"" "$1/$own"; then
+        mkdir -p "$1.over/${3%/*}" && cp "$5" "$1.over/$3" || return 1
+        object=$1.over/own.o
+        (cd "$1" && $(plant_flags .) '-DRANKQUAKE_VERSION="0"' -w "${plant_watched[@]}" -O1 -iquote "$1.over" -c -o "$object" "$own") 2>/dev/null || return 1
+        command=${command/ $6.o / }
+    fi
+    command=${command#ccache }
+    (cd "$1" && eval "${command/ -o $6 / -fsanitize=address,undefined -Wl,-S -o $7.planted $object $8 }") >"$1.link" 2>&1 && mv -f "$1/$7.planted" "$1/$7"
+}
 # Links one program with an object in place of the file's; what is changed stands in COPY.changed before it is.
 plant_in() { # plant_in COPY LINKS FILE OBJECT SOURCE PROGRAM
     local command own=${6/build\/release/.}.c object=$4
@@ -61,6 +86,7 @@ plant_undo() { # plant_undo TREE COPY
     [ -e "$2.changed" ] || return 0
     sort -u "$2.changed" | while read -r program; do
         rm -f "$2/$program.planted"
+        [[ $program != *.watched-* ]] || { rm -f "$2/$program"; continue; }
         ln -f "$1/$program" "$2/$program" || exit 1
     done && rm -rf "$2.changed" "$2.over"
 }
