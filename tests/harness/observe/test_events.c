@@ -8,7 +8,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/str.h"
 #include "base/sys/clock.h"
@@ -416,6 +418,157 @@ static void test_a_missing_rankprobe_is_an_error_that_names_it(void **state) {
     assert_non_null(strstr(err.msg, "/nowhere/rankprobe"));
 }
 
+/* ---- what was given ---- */
+
+static const struct record *first_of(const struct stage *s, const char *kind) {
+    history_each(r, &s->history) if (record_is(r, kind)) return r;
+    return NULL;
+}
+
+static void test_what_a_worker_is_given_is_read_when_its_probe_connects(void **state) {
+    (void)state;
+    struct stage *s = stage_new("/bin/sh");
+    assert_null(first_of(s, "given"));
+    stage_free(s);
+    s = stage_new("/proc/self/exe");
+    const struct record *r = first_of(s, "given");
+    assert_non_null(r);
+    assert_int_equal(r->source, SOURCE_KERNEL);
+    assert_string_equal(r->node, "n0");
+    assert_int_equal(r->pid, getpid());
+    assert_non_null(json_first(r->fields));
+    stage_free(s);
+}
+
+static void test_what_a_program_will_be_given_is_the_word_of_the_harness(void **state) {
+    (void)state;
+    struct stage *s = stage_new("/bin/sh");
+    static const char *const env[] = {"A=B", NULL};
+    observer_record_planned(s->observer, "n3", getpid(), env, "/tmp");
+    const struct record *r = first_of(s, "given");
+    assert_non_null(r);
+    assert_int_equal(r->source, SOURCE_HARNESS);
+    assert_string_equal(r->node, "n3");
+    assert_int_equal(r->pid, 0);
+    stage_free(s);
+}
+
+static void test_what_was_given_on_another_host_is_told_with_its_stamp(void **state) {
+    (void)state;
+    struct stage *s = stage_new("/bin/sh");
+    ARENA_FINI struct arena a = {0};
+    const struct clock_stamp at = {.t_ns = 9, .bound_ns = 3, .there_ns = 7000000009};
+    static const char text[] = "{\"node\":\"x\",\"t\":1,\"pid\":5,\"umask\":18}";
+    const struct json *given = json_parse(&a, text, strlen(text), NULL);
+    for (pid_t pid = 0; pid <= 77; pid += 77) {
+        observer_record_given(s->observer, "n1", pid, given, &at);
+        const struct record *r = s->history.records[s->history.n - 1];
+        assert_true(record_is(r, "given"));
+        assert_int_equal(r->source, pid ? SOURCE_KERNEL : SOURCE_HARNESS);
+        assert_string_equal(r->node, "n1");
+        assert_int_equal(r->pid, pid);
+        assert_int_equal(r->t_ns, 9);
+        assert_int_equal(json_get_i64(r->fields, "umask", -1), 18);
+        assert_null(json_get(r->fields, "node"));
+    }
+    assert_non_null(observer_given_key(s->observer));
+    stage_free(s);
+}
+
+/* Once it runs something else, and not where that could not be executed. */
+static void test_a_probe_that_has_become_the_worker_is_told(void **state) {
+    (void)state;
+    static const char start[] =
+        "{\"kind\":\"worker-start\",\"env\":{\"RANK\":\"0\",\"WORLD_SIZE\":\"1\"}}";
+    for (int failed = 0; failed <= 1; failed++) {
+        struct stage *s = stage_new("/proc/self/exe");
+        int go[2], done[2];
+        char byte = 0;
+        assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+        assert_int_equal(pipe2(done, O_CLOEXEC), 0);
+        pid_t child = fork();
+        if (child == 0) {
+            (void)!read(go[0], &byte, 1);
+            execl("/bin/sh", "sh", "-c", "exec sleep 1000", (char *)NULL);
+            _exit(1);
+        }
+        close(done[1]);
+        int own = s->job;
+        s->job = connect_as(s, child);
+        assert_int_equal(say(s, start)->pid, child);
+        if (failed)
+            assert_true(record_is(say(s, "{\"kind\":\"exec-failed\"}"), "exec-failed"));
+        assert_int_equal(write(go[1], "", 1), 1);
+        assert_int_equal(read(done[0], &byte, 1), 0); /* it is executed */
+        assert_null(first_of(s, "worker-exec"));
+        close(s->job);
+        observer_drain(s->observer);
+        const struct record *r = first_of(s, "worker-exec");
+        assert_int_equal(r == NULL, failed);
+        if (r) {
+            assert_int_equal(r->source, SOURCE_PROBE);
+            assert_int_equal(r->pid, child);
+            assert_string_equal(r->node, "n0");
+        }
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        s->job = own;
+        close(go[0]), close(go[1]), close(done[0]);
+        stage_free(s);
+    }
+}
+
+/* ---- what is asked of jobs ---- */
+
+static void test_when_a_job_has_sent_it_is_noted_where_that_is_wanted(void **state) {
+    (void)state;
+    struct stage *s = stage_new("/bin/sh");
+    assert_null(json_get(say(s, "{\"kind\":\"step\",\"step\":1}")->fields, "sent"));
+    observer_note_sent(s->observer);
+    int own = s->job;
+    s->job = connect_as(s, getpid());
+    int64_t before_ns = clock_monotonic_ns();
+    const struct record *r = say(s, "{\"kind\":\"step\",\"step\":2,\"sent\":7}");
+    int64_t sent_ns = json_get_i64(r->fields, "sent", -1);
+    assert_true(sent_ns >= before_ns - 1000000 && sent_ns <= r->t_ns);
+    close(s->job);
+    s->job = own;
+    stage_free(s);
+}
+
+static struct {
+    int n;
+    uint32_t kinds;
+    uint64_t step;
+} armed;
+static void on_arm(void *arg, uint32_t kinds, uint64_t next_step) {
+    ++*(int *)arg;
+    armed.kinds = kinds;
+    armed.step = next_step;
+}
+
+static void test_whoever_arms_elsewhere_is_told_at_once_and_ever_after(void **state) {
+    (void)state;
+    struct stage *s = stage_new("/bin/sh");
+    int told = 0;
+    observer_ask(s->observer, true, false);
+    uint32_t asked = 1u << RANKQUAKE_ASK_WEIGHTS;
+    assert_int_equal(s->page->kinds, asked);
+    observer_arm(s->observer, observer_kind("step"), 5);
+    observer_on_arm(s->observer, on_arm, &told);
+    assert_int_equal(told, 1);
+    assert_int_equal(armed.kinds, 1u << RANKQUAKE_STEP | asked);
+    assert_int_equal(armed.step, 5);
+    observer_arm(s->observer, observer_kind("ready"), 0);
+    assert_int_equal(told, 2);
+    assert_int_equal(armed.kinds, 1u << RANKQUAKE_READY | asked);
+    assert_int_equal(s->page->kinds, armed.kinds);
+    observer_ask(s->observer, false, true);
+    assert_int_equal(armed.kinds, 1u << RANKQUAKE_ASK_SAMPLES);
+    assert_int_equal(observer_kind("lunch"), 1u << RANKQUAKE_OTHER);
+    stage_free(s);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_step_is_recorded_as_a_claim_with_its_fields),
@@ -432,6 +585,12 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_arming_anew_is_seen_by_its_number),
         cmocka_unit_test(test_whoever_sends_without_end_is_not_read_without_end),
         cmocka_unit_test(test_a_job_on_another_host_is_heard_held_and_followed_to_its_end),
+        cmocka_unit_test(test_what_a_worker_is_given_is_read_when_its_probe_connects),
+        cmocka_unit_test(test_what_a_program_will_be_given_is_the_word_of_the_harness),
+        cmocka_unit_test(test_what_was_given_on_another_host_is_told_with_its_stamp),
+        cmocka_unit_test(test_a_probe_that_has_become_the_worker_is_told),
+        cmocka_unit_test(test_when_a_job_has_sent_it_is_noted_where_that_is_wanted),
+        cmocka_unit_test(test_whoever_arms_elsewhere_is_told_at_once_and_ever_after),
         cmocka_unit_test(test_a_missing_rankprobe_is_an_error_that_names_it),
     };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);

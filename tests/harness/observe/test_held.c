@@ -48,10 +48,22 @@ static void test_who_is_gone_holds_nothing(void **state) {
     assert_int_equal(h.processes, 0);
 }
 
+static void test_what_was_unknown_of_one_is_unknown_of_all(void **state) {
+    (void)state;
+    struct held_sum h = {.threads = -1, .fds = -1};
+    held_add(&h, getpid());
+    assert_true(h.rss > 0 && h.threads == -1 && h.fds == -1);
+    h.rss = -1;
+    held_add(&h, getpid());
+    assert_true(h.rss == -1);
+    assert_int_equal(h.processes, 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_descriptor_is_what_its_link_says),
         cmocka_unit_test(test_one_more_of_a_kind_is_one_more),
+        cmocka_unit_test(test_what_was_unknown_of_one_is_unknown_of_all),
         cmocka_unit_test(test_who_is_gone_holds_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const int64_t DEADLINE_NS = 30000000000;
@@ -256,6 +257,29 @@ static void test_a_file_that_is_not_open_is_not_followed(void **state) {
     stage_free(s);
 }
 
+/* Where there is no /proc nothing is watched, and the descriptor was taken all the same. */
+static void test_what_cannot_be_watched_is_closed(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    struct err err = {0};
+    char dir[] = "/tmp/lines-XXXXXX";
+    int status, fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_non_null(mkdtemp(dir));
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (chroot(dir) != 0)
+            _exit(77);
+        _exit(lines_follow(s->lines, fd, s, &err) != NULL || fcntl(fd, F_GETFD) != -1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    close(fd);
+    rmdir(dir);
+    stage_free(s);
+    if (WEXITSTATUS(status) == 77)
+        skip();
+    assert_int_equal(status, 0);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines_come_whole_however_they_are_written),
@@ -269,6 +293,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_file_that_was_closed_is_read_no_further),
         cmocka_unit_test(test_the_same_lines_come_in_whatever_pieces_they_are_written),
         cmocka_unit_test(test_a_file_that_is_not_open_is_not_followed),
+        cmocka_unit_test(test_what_cannot_be_watched_is_closed),
     };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,6 +135,8 @@ static void test_who_is_gone_has_no_files(void **state) {
     worker_files_open(v, 0x3ffffff);
     assert_false(worker_files_any(v));
     worker_files_close(v);
+    v[1].fd = 0; /* as where the standard input is closed */
+    assert_true(worker_files_any(v));
 }
 
 static void test_an_error_file_is_held_from_when_it_is_there(void **state) {
