@@ -646,6 +646,24 @@ def try_markers(place):
     os.chmod(folder, 0o777)
     said = Store(place).ends(0)
     same(f"markers in a directory that is everybody's ({said})", os.listdir(folder), [])
+    if os.geteuid() == 0:
+        try_no_marker(place)
+
+
+def try_no_marker(place):
+    """A user whose three directories are others' has a store all the same, that says so."""
+    uid = someone()
+    others = f"/tmp/rankrun-{uid}"
+    with open(others, "w"):
+        pass
+    try:
+        store = Store(place, user=uid, env={"XDG_RUNTIME_DIR": "not/absolute"})
+        same("status of a store without a marker", store.ask("/metrics", method="GET")[0], 200)
+        said = store.ends(0)
+        holds("what is said where no marker can be", f"no folder for the store's marker: neither $XDG_RUNTIME_DIR/rankrun nor /run/rankrun nor {others}" in said, said)
+    except (PermissionError, subprocess.SubprocessError) as e:
+        print(f"another user cannot be had here, or cannot execute {rankrun()}: {e}")
+    os.unlink(others)
 
 
 # ---- the job ----
