@@ -242,6 +242,26 @@ static void test_of_steps_that_come_too_fast_the_newest_is_recorded(void **state
     stage_free(s);
 }
 
+/* A history is kept in memory: whatever is printed without end is counted. */
+static void test_of_events_that_come_too_fast_the_rest_is_counted(void **state) {
+    (void)state;
+    struct stage *s = stage_new(PLAIN);
+    struct buf text = {0};
+    struct err err = {0};
+    for (int i = 1; i <= 20000; i++)
+        buf_puts(&text, "saved 7\n");
+    put(s, 1, buf_str(&text));
+    s->until = 20000;
+    assert_int_equal(loop_run(s->loop, &err), 0);
+    output_end(s->output);
+    const struct record *r = history_newest(&s->history, SOURCE_HARNESS, "observed");
+    int64_t thinned = record_i64(r, "thinned", 0);
+    assert_true(thinned > 1000);
+    assert_int_equal(s->history.n - 1 + (size_t)thinned, 20000);
+    buf_fini(&text);
+    stage_free(s);
+}
+
 static const struct json *expression(const struct stage *s, const char *event) {
     const struct record *r = history_newest(&s->history, SOURCE_HARNESS, "observed");
     assert_non_null(r);
@@ -280,6 +300,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_an_epoch_counts_its_steps_on),
         cmocka_unit_test(test_a_bar_that_counts_to_another_number_is_another_bar),
         cmocka_unit_test(test_of_steps_that_come_too_fast_the_newest_is_recorded),
+        cmocka_unit_test(test_of_events_that_come_too_fast_the_rest_is_counted),
         cmocka_unit_test(test_at_the_end_it_is_told_what_matched_and_what_came_closest),
     };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
