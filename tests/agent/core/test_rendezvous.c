@@ -14,6 +14,10 @@ static void test_the_first_agent_makes_the_incarnation_under_a_lease(void **stat
     (void)state;
     struct rendezvous_config c = config_of();
     const union value *v = NULL;
+    c.attempt = "one";
+    c.max_free_rounds = 7;
+    c.restart_mode = RESTART_COUNT_NODE;
+    c.on_node_loss = NODE_LOSS_GANG;
     begin(&c);
     answer(need(ACTION_SNAPSHOT), NULL, 0, 10);
     const struct action *grant = need(ACTION_LEASE_GRANT);
@@ -24,8 +28,15 @@ static void test_the_first_agent_makes_the_incarnation_under_a_lease(void **stat
     assert_int_equal(put->txn.txn.lease, lease);
     assert_int_equal(key_lease(v->cur.inc), lease);
     assert_int_equal(put->txn.txn.compares[0].number, 0);
+    assert_int_equal(v->cur.min, c.min);
     assert_int_equal(v->cur.max, 2);
-    done(put->txn.id, false, false, 0); /* its reply is never believed: cur is read again */
+    assert_int_equal(v->cur.max_restarts, c.max_restarts);
+    assert_int_equal(v->cur.max_free_rounds, 7);
+    assert_int_equal(v->cur.restart_mode, RESTART_COUNT_NODE);
+    assert_int_equal(v->cur.on_node_loss, NODE_LOSS_GANG);
+    assert_memory_equal(&v->cur.timing, &c.timing, sizeof(c.timing));
+    assert_string_equal(v->cur.attempt, "one"); /* what is of the job is the first agent's word */
+    done(put->txn.id, false, false, 0);         /* its reply is never believed: cur is read again */
     tick(500 * MS);
     assert_int_equal(need(ACTION_SNAPSHOT)->snapshot.keys[0].kind, KEY_CUR);
 }
@@ -123,6 +134,7 @@ static void test_another_attempt_replaces_a_run_that_is_closed_and_settled_at_on
     assert_int_equal(t->n_ops, 1); /* its agents still have to learn of their outcome */
     assert_int_equal(t->ops[0].value->cur.rounds_before, 2);
     assert_string_equal(t->ops[0].value->cur.former, INC);
+    assert_string_equal(t->ops[0].value->cur.attempt, "two");
 }
 
 static void test_another_attempt_waits_for_suspect_where_there_are_sessions(void **state) {
