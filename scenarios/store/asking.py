@@ -503,7 +503,8 @@ def ask_half(store):
         pass
     holds("who holds most is still there", is_over(large), "open")
     same("how often somebody was ended for what he holds", bounded(store, "held") - before, 1)
-    holds("bytes that are held, as far as they have been read", 0 < store.metrics()["rankrun_store_held_bytes"] < 512 << 10, store.metrics())
+    told = store.metrics()  # what the ended one held may be on its way to be given back, and its last piece is not counted
+    holds("bytes that are held, as far as they have been read", 0 < told["rankrun_store_held_bytes"] < 2 << 20, told)
     small.close()
     large.close()
 
