@@ -172,8 +172,8 @@ static int await_ready(struct etcd *e, const char *program, struct err *err) {
     if (e->ready)
         return 0;
     return err_say(err, -EHOSTUNREACH, "the etcd of this job (%s) %s: %s%s", program,
-                   in_time ? "did not start" : "did not serve within 30 s", e->words,
-                   advice(e->words));
+                   in_time ? "did not start" : "did not serve within 30 s",
+                   *e->words ? e->words : "it said nothing", advice(e->words));
 }
 
 static int begin(struct etcd *e, const char *program, bool old_api, struct err *err) {

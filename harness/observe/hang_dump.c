@@ -195,6 +195,9 @@ static pid_t begin(const struct folder *run, const struct hang_dump_node *node,
     return pid;
 }
 
+/* A killed one has ended by then, if it ends at all. */
+static const int64_t KILLED_NS = 1000000000;
+
 int hang_dump_make(const struct folder *run, const struct hang_dump_node *nodes, size_t n,
                    const struct rounds *rs, int64_t budget_ns, struct err *err) {
     int64_t end = clock_monotonic_ns() + budget_ns;
@@ -209,6 +212,7 @@ int hang_dump_make(const struct folder *run, const struct hang_dump_node *nodes,
         if (children[i].pid && process_reap(&children[i], left > 0 ? left : 0, NULL) == -ETIME) {
             late++;
             process_signal(&children[i], SIGKILL);
+            process_reap(&children[i], KILLED_NS, NULL); /* one that cannot end stays a child */
         }
         process_close(&children[i]);
     }
