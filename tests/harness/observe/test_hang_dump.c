@@ -250,11 +250,8 @@ static void test_a_node_that_takes_too_long_is_given_up_and_the_other_is_there(v
     n[1].name = "n1";
     assert_int_equal(dump(&s, n, 2, 0, &err), -ETIME);
     assert_non_null(strstr(err.msg, "of 2 nodes could not be looked at in time"));
-    for (int late = atoi(err.msg); late > 0; late--) {
-        int status;
-        assert_true(waitpid(-1, &status, 0) > 0); /* whom the test has started lives on */
-        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    }
+    assert_int_equal(waitpid(-1, NULL, WNOHANG),
+                     0); /* but whom the test has started, which lives on */
     close(fd);
     end(&s);
 }
