@@ -277,10 +277,9 @@ struct agent_end *check_agents(const struct trial *t, size_t *ret_n) {
 }
 
 bool check_refused(const struct trial *t, const struct agent_end *a) {
-    enum { EXIT_USAGE = 64 };
     bool ours = str_eq(t->scenario->job.launcher, "rankrun");
     return a->exit_ns && !a->signal && !a->fault_id &&
-           (ours ? a->code == EXIT_USAGE : a->code != 0);
+           (ours ? a->code == CHECK_EXIT_REFUSED : a->code != 0);
 }
 
 struct agent_moves check_agent_moves(const struct trial *t) {

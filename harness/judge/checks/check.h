@@ -86,7 +86,7 @@ const struct record *check_commit_before(const struct trial *t, int64_t seq);
 int64_t check_grace_ns(const struct scenario *s, bool after_failure);
 
 /* The exit code of an agent that cannot reach the store, and so cannot know how the job ends. */
-enum { CHECK_EXIT_UNKNOWN = 69 };
+enum { CHECK_EXIT_REFUSED = 64, CHECK_EXIT_UNKNOWN = 69 };
 
 struct agent_end;
 /* The launcher has taken its command line for wrong, by its exit code: 64, of another launcher than

@@ -14,10 +14,7 @@ static const int64_t MEMORY_NOISE = 8 << 20;
 
 /* What a leak of each kind looks like in few looks: a new coordinator has some connections more,
  * threads come and go, and a store is asked while agents write to it. */
-static const struct counted {
-    const char *key, *one, *many;
-    bool by_kind, few;
-} counted[] = {
+const struct counted holding_counted[] = {
     {"socket", "socket", "sockets", true, false},
     {"pipe", "pipe", "pipes", true, true},
     {"file", "open file", "open files", true, true},
@@ -52,7 +49,7 @@ struct watched_holder {
     int64_t rank; /* -1: no worker */
 };
 
-static int64_t count_of(const struct record *u, const struct counted *c) {
+int64_t holding_count(const struct record *u, const struct counted *c) {
     if (!c->by_kind)
         return record_i64(u, c->key, str_eq(c->key, "processes") ? 1 : -1);
     const struct json *kinds = record_get(u, "kinds");
@@ -98,10 +95,10 @@ static bool rises_evenly(const struct readings *r) {
 
 static bool judge_counts(const struct trial *t, struct finding *f, const struct watched_holder *s,
                          struct readings *r) {
-    for (const struct counted *c = counted; c->key; c++) {
+    for (const struct counted *c = holding_counted; c->key; c++) {
         r->n = 0;
         for (size_t i = 0; i < s->n; i++)
-            readings_add(r, count_of(s->v[i], c), s->v[i]->seq);
+            readings_add(r, holding_count(s->v[i], c), s->v[i]->seq);
         if (piles_up(r, c->few && (s->rank < 0 || rises_evenly(r))))
             return tell(f, r, name_of(t, s), c);
     }
