@@ -85,7 +85,8 @@ const struct record *check_commit_before(const struct trial *t, int64_t seq);
  * -1: the job sets times that are not known here. */
 int64_t check_grace_ns(const struct scenario *s, bool after_failure);
 
-/* The exit code of an agent that cannot reach the store, and so cannot know how the job ends. */
+/* Of an agent whose command line is wrong; of one that cannot reach the store, and so cannot know how the
+ * job ends. */
 enum { CHECK_EXIT_REFUSED = 64, CHECK_EXIT_UNKNOWN = 69 };
 
 struct agent_end;
