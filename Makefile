@@ -12,7 +12,7 @@
 #   make compare    rankrun beside the torchruns of three Debian releases (LAUNCHERS=, SCENARIOS=)
 #   make install    PREFIX=/usr/local; make uninstall takes it away again
 #   make package    build/package: .deb, tarball, wheel and image of this commit, docs/install.md (PACKAGES=deb,tarball,wheel,image)
-#   make transcripts  write tests/harness/sim/transcripts/*.txt anew
+#   make transcripts  write tests/harness/sim/transcripts/*.txt and tests/agent/core/record.txt anew
 #   make tidy       layers, purity, tables, names, lengths;  make format: clang-format
 #   make clean      remove build/
 #
@@ -292,8 +292,9 @@ compare: all
 	$(Q)$(BIN)/rankquake compare $(addprefix --launcher ,$(LAUNCHERS)) $(SCENARIOS)
 # Written anew on purpose, after a change of the protocol or of the simulator: the diff is to be read.
 TRANSCRIPTS := $(patsubst %.yaml,%.txt,$(wildcard tests/harness/sim/transcripts/*.yaml))
-transcripts: $(OUT)/tests/harness/sim/spawn_transcript
+transcripts: $(OUT)/tests/harness/sim/spawn_transcript $(OUT)/tests/agent/core/test_record
 	@for t in $(TRANSCRIPTS); do $< $${t%.txt}.yaml >$$t || exit 1; done
+	@$(OUT)/tests/agent/core/test_record --write
 tidy:
 	$(Q)OUT=$(OUT) ci/tidy
 format:
