@@ -13,6 +13,7 @@
 #   make install    PREFIX=/usr/local; make uninstall takes it away again
 #   make package    build/package: .deb, tarball, wheel and image of this commit, docs/install.md (PACKAGES=deb,tarball,wheel,image)
 #   make transcripts  write tests/harness/sim/transcripts/*.txt and tests/agent/core/record.txt anew
+#   make verdicts     write tests/harness/judge/checks/verdicts/*.txt anew
 #   make tidy       layers, purity, tables, names, lengths;  make format: clang-format
 #   make clean      remove build/
 #
@@ -217,7 +218,8 @@ $(filter $(OUT)/tests/scenarios/jobs/ranktrain/gpu/%,$(TESTS) $(SPAWNEES)) $(OUT
 $(addprefix $(OUT)/tests/agent/core/,test_coordinator test_leave test_lifeline test_rendezvous test_rounds test_session test_standby): $(OUT)/tests/agent/core/script.o
 $(addprefix $(OUT)/tests/harness/run/,test_targets test_timeline test_triggers test_until test_sticky test_inquiry): $(OUT)/tests/harness/run/stage.o
 $(addprefix $(OUT)/tests/agent/legacy/,test_fleet test_seeds): $(addprefix $(OUT)/tests/agent/legacy/,fleet.o tree_model.o)
-$(addprefix $(OUT)/tests/harness/judge/checks/,test_cases test_checks test_doubt test_lost): $(OUT)/tests/harness/judge/checks/cases.o
+$(addprefix $(OUT)/tests/harness/judge/checks/,test_cases test_checks test_doubt test_lost test_verdicts): $(OUT)/tests/harness/judge/checks/cases.o
+$(OUT)/tests/harness/judge/checks/test_verdicts: $(OUT)/tests/harness/judge/checks/verdicts.o
 $(OUT)/tests/harness/cluster/spawn_cluster: $(OUT)/tests/harness/cluster/theatre.o
 
 # Made anew too when an object comes or goes that is not newer, as one of a file that was moved.
@@ -295,6 +297,9 @@ TRANSCRIPTS := $(patsubst %.yaml,%.txt,$(wildcard tests/harness/sim/transcripts/
 transcripts: $(OUT)/tests/harness/sim/spawn_transcript $(OUT)/tests/agent/core/test_record
 	@for t in $(TRANSCRIPTS); do $< $${t%.txt}.yaml >$$t || exit 1; done
 	@$(OUT)/tests/agent/core/test_record --write
+# After a change of a check, or of a case: the diff is what it says differently now.
+verdicts: $(OUT)/tests/harness/judge/checks/test_verdicts
+	$(Q)$< --fill
 tidy:
 	$(Q)OUT=$(OUT) ci/tidy
 format:
@@ -312,6 +317,6 @@ clean:
 help:
 	@sed -n '/^[^#]/q;s/^# \{0,1\}//p' Makefile
 
-.PHONY: all deps demo test test-programs soak mutants mutate site bench fuzz fuzz-programs compare transcripts tidy format install uninstall package clean help FORCE
+.PHONY: all deps demo test test-programs soak mutants mutate site bench fuzz fuzz-programs compare transcripts verdicts tidy format install uninstall package clean help FORCE
 .SECONDARY:
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)

@@ -1,6 +1,5 @@
 /* Checks: each of them passes a run in which all is well, and catches what is planted for it. */
-#include "tests/harness/judge/checks/cases.h"
-#include "tests/harness/judge/checks/planted.h"
+#include "tests/harness/judge/checks/cases_judge.h"
 
 #include "harness/judge/checks/check.h"
 
@@ -102,20 +101,6 @@ static const char lies[] =
     "\n{\"seq\":0,\"t\":1169000000,\"source\":\"job\",\"kind\":\"health\",\"left\":[],\"complete\":"
     "true}";
 
-static void judge(struct verdict *v, struct history *h, const char *name, enum dialect d) {
-    struct scenario s = planted_scenario(name);
-    s.torchrun_semantics = d == DIALECT_TORCHRUN || d == DIALECT_LEGACY;
-    s.job.rdzv_backend = d == DIALECT_LEGACY ? "etcd" : NULL;
-    s.job.launcher = d == DIALECT_TEMPLATE || d == DIALECT_SLURM ? "template" : "rankrun";
-    if (d == DIALECT_SLURM) { /* a script, which says nothing of where it saves and how often */
-        s.cluster.scheduler = SCHEDULER_SLURM;
-        s.job.checkpoint_dir = NULL;
-        s.job.run_n = 1;
-    }
-    struct trial t = {.scenario = &s, .history = h};
-    verdict_judge(v, &t);
-}
-
 /* There is nothing to heal in them (cases/heal.txt has runs in which there is), and two of them
  * have no GPU. */
 static bool has_nothing_to_judge(const char *history, const char *check) {
@@ -148,7 +133,7 @@ static void assert_all_well(const char *name, const struct edit *edits) {
     struct history h;
     struct verdict v;
     planted_load(&h, name, edits);
-    judge(&v, &h, name, DIALECT_STRICT);
+    cases_judge(&v, &h, name, DIALECT_STRICT);
     for (size_t i = 0; i < v.n; i++)
         if (v.v[i].status != FINDING_PASS && !has_nothing_to_judge(name, v.v[i].check))
             fail_msg("%s: %s: %s", name, v.v[i].check, v.v[i].seen);
@@ -186,7 +171,7 @@ static bool is_found(const struct planted_case *c, bool with_lies) {
     if (with_lies)
         edits[n] = (struct edit){.line = "\"kind\":\"run\"", .to = lies};
     planted_load(&h, c->history, edits);
-    judge(&v, &h, c->history, c->dialect);
+    cases_judge(&v, &h, c->history, c->dialect);
     const struct finding *f = finding_of(&v, c->check);
     bool found = f->status == c->status && strstr(f->seen, c->seen);
     if (!found)
@@ -240,7 +225,7 @@ static void assert_blind(unsigned sources, bool (*may_pass)(const struct check *
         if (!blind_to(names[k], sources, edits))
             continue;
         planted_load(&h, names[k], edits);
-        judge(&v, &h, names[k], DIALECT_STRICT);
+        cases_judge(&v, &h, names[k], DIALECT_STRICT);
         for (size_t i = 0; i < v.n; i++)
             if (v.v[i].status == FINDING_PASS && !may_pass(check_find(v.v[i].check), sources))
                 fail_msg("%s: %s passes: %s", names[k], v.v[i].check, v.v[i].seen);
