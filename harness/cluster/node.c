@@ -186,6 +186,7 @@ int node_run(struct node *n, const struct program *p, struct err *err) {
     json_put_string(&w, "cwd", p->cwd);
     if (n->link)
         host_link_log(n->link, p->log);
+    n->asked_ns = clock_monotonic_ns();
     int r = say_send(n, &text, &w, &p->log, !n->link, err);
     n->asked = r == 0;
     return r;
@@ -347,8 +348,10 @@ static void on_started(struct node *n, struct message *m) {
         n->program.pid = n->link ? host_process_number(n->port, json_get_i64(m->json, "pid", 0))
                                  : process_pid_of(n->program.pidfd);
     calls_watch(n, message_take_fd(m, 1));
+    n->telling = true;
     if (n->cluster->cb.program_started)
         n->cluster->cb.program_started(n->cluster->arg, n, n->program.pid, n->program.pidfd);
+    n->telling = false;
 }
 
 static void program_ended(struct node *n, int status) {
@@ -463,7 +466,11 @@ void node_handle(struct node *n, struct message *m) {
 }
 
 bool node_moment(const struct node *n, struct clock_stamp *ret) {
-    return n->link && host_link_moment(n->link, ret);
+    if (n->link)
+        return host_link_moment(n->link, ret);
+    if (n->telling)
+        *ret = (struct clock_stamp){.t_ns = n->asked_ns};
+    return n->telling;
 }
 
 static void handle(void *arg, struct message *m) {

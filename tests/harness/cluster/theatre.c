@@ -55,8 +55,11 @@ static void on_node_down(void *arg, struct node *n) {
     loop_stop(loop);
 }
 static void on_started(void *arg, struct node *n, pid_t pid, int pidfd) {
+    struct clock_stamp at = {0};
     (void)arg, (void)pidfd;
+    CHECK(node_moment(n, &at));
     of(n)->started = true;
+    of(n)->started_ns = at.t_ns;
     of(n)->pid = pid;
     loop_stop(loop);
 }
@@ -140,9 +143,13 @@ void run(int node, const char *const *argv) {
     FILE_CLOSE int log = folder_append(&folder, name, &err);
     struct program p = {argv, (const char *[]){events, path, NULL}, cwd, log};
     seen[node].started = seen[node].exited = seen[node].leftovers = false;
+    int64_t before_ns = clock_monotonic_ns();
     if (node_run(nodes[node], &p, &err) != 0)
         die("%s", err.msg);
+    int64_t asked_ns = clock_monotonic_ns();
     AWAIT(seen[node].started);
+    /* Whoever tells of the start may be late; nothing that the program does is earlier than that. */
+    CHECK(seen[node].started_ns >= before_ns && seen[node].started_ns <= asked_ns);
 }
 
 void await_success(int node) {

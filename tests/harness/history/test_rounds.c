@@ -173,6 +173,29 @@ static void test_an_agent_has_no_part_in_what_was_before_it(void **state) {
     }
 }
 
+/* Who tells of an agent's start may be slower than the agent's first worker. */
+static void test_an_agent_began_when_its_stamp_says_so(void **state) {
+    (void)state;
+    static const struct {
+        int64_t agent_ns;
+        size_t rounds;
+    } rows[] = {{9, 1}, {11, 2}};
+    for (size_t i = 0; i < 2; i++) {
+        struct story s = {.t = 9};
+        struct rounds rs;
+        start(&s, 11, "1", "2", "1", "0");
+        s.t = rows[i].agent_ns - 1;
+        start_agent(&s, "n0");
+        s.t = 19;
+        start(&s, 10, "0", "2", "1", "0");
+        rounds_load(&rs, true, &s.h);
+        assert_int_equal(rs.n, rows[i].rounds);
+        assert_int_equal(rs.v[0]->complete, rows[i].rounds == 1);
+        rounds_fini(&rs);
+        history_fini(&s.h);
+    }
+}
+
 /* n2 is new, and no round that was left before it came is waiting for it. */
 static void test_a_new_node_fills_no_round_that_others_have_left(void **state) {
     (void)state;
@@ -477,6 +500,7 @@ int main(void) {
         cmocka_unit_test(test_a_start_joins_the_newest_round_that_lacks_its_rank),
         cmocka_unit_test(test_a_node_goes_to_no_round_before_its_newest),
         cmocka_unit_test(test_an_agent_has_no_part_in_what_was_before_it),
+        cmocka_unit_test(test_an_agent_began_when_its_stamp_says_so),
         cmocka_unit_test(test_a_new_node_fills_no_round_that_others_have_left),
         cmocka_unit_test(test_events_and_ends_belong_to_the_worker_with_that_pid),
         cmocka_unit_test(test_a_pid_that_comes_again_means_the_newest_worker),
