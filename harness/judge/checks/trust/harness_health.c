@@ -12,14 +12,16 @@ static const char broken[] = "Harness: it recorded the run from beginning to end
  * differ by microseconds. */
 static const int64_t BACKWARDS_NS = 1000000;
 
-/* The end of a worker is written when its status is known, which may take its time; a signal bears
- * the kernel's own stamp of when it was sent; and what another host has stamped is written when it has
- * come from there. */
+/* The end of a worker is written when its status is known, which may take its time; the start of an agent or store
+ * when its node has told of it, with when that was asked for; a signal bears the kernel's own stamp of when it was
+ * sent; and what another host has stamped is written when it has come from there. */
 static bool may_be_late(const struct record *r) {
-    if (r->bound_ns)
-        return true;
-    return r->source == SOURCE_KERNEL &&
-           (record_is(r, "worker-exit") || record_is(r, "signal") || record_is(r, "signal-group"));
+    static const char *const kinds[] = {"worker-exit", "agent-start", "store-start", "signal",
+                                        "signal-group"};
+    for (size_t i = 0; r->source == SOURCE_KERNEL && i < sizeof(kinds) / sizeof(*kinds); i++)
+        if (record_is(r, kinds[i]))
+            return true;
+    return r->bound_ns != 0;
 }
 
 struct health {
