@@ -12,7 +12,7 @@
 #   make compare    rankrun beside the torchruns of three Debian releases (LAUNCHERS=, SCENARIOS=)
 #   make install    PREFIX=/usr/local; make uninstall takes it away again
 #   make package    build/package: .deb, tarball, wheel and image of this commit, docs/install.md (PACKAGES=deb,tarball,wheel,image)
-#   make transcripts  write tests/harness/sim/transcripts/*.txt and tests/agent/core/record.txt anew
+#   make transcripts  write tests/harness/sim/transcripts/*.txt and tests/agent/*/record.txt anew
 #   make verdicts     write tests/harness/judge/checks/verdicts/*.txt anew
 #   make tidy       layers, purity, tables, names, lengths;  make format: clang-format
 #   make clean      remove build/
@@ -294,9 +294,10 @@ compare: all
 	$(Q)$(BIN)/rankquake compare $(addprefix --launcher ,$(LAUNCHERS)) $(SCENARIOS)
 # Written anew on purpose, after a change of the protocol or of the simulator: the diff is to be read.
 TRANSCRIPTS := $(patsubst %.yaml,%.txt,$(wildcard tests/harness/sim/transcripts/*.yaml))
-transcripts: $(OUT)/tests/harness/sim/spawn_transcript $(OUT)/tests/agent/core/test_record
+RECORDS := $(addprefix $(OUT)/tests/agent/,core/test_record store/test_record)
+transcripts: $(OUT)/tests/harness/sim/spawn_transcript $(RECORDS)
 	@for t in $(TRANSCRIPTS); do $< $${t%.txt}.yaml >$$t || exit 1; done
-	@$(OUT)/tests/agent/core/test_record --write
+	@for r in $(RECORDS); do $$r --write || exit 1; done
 # After a change of a check, or of a case: the diff is what it says differently now.
 verdicts: $(OUT)/tests/harness/judge/checks/test_verdicts
 	$(Q)$< --fill

@@ -201,8 +201,10 @@ static bool is_quarantine(const char *text, size_t len) {
     return len == sizeof(quarantine) - 1 && memcmp(text, quarantine, len) == 0;
 }
 
-/* What is behind the root. */
+/* What is behind the root. It does not end in a slash, as if an empty part came behind that. */
 static bool take_key(struct rest *r, struct store_key *ret) {
+    if (r->end[-1] == '/')
+        return false;
     return is_cur(r) || (take_part(r, ret->inc, sizeof(ret->inc)) && take_folder(r, &ret->kind) &&
                          take_rest(r, ret));
 }

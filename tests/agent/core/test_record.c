@@ -5,11 +5,12 @@
 #define rendezvous_step core_step
 #include "agent/core/rendezvous.c"
 #undef rendezvous_step
-#include "agent/core/canonical.h"
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/sys/file.h"
+#include "base/rand.h"
 #include "harness/sim/sim.h"
+#include "tests/agent/core/seen.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,262 +19,7 @@
 
 static const char path[] = "tests/agent/core/record.txt";
 
-static uint64_t sum;
 static uint64_t steps;
-
-static void see(uint64_t word) {
-    sum = canonical_mix(sum, word);
-}
-
-static void see_text(const char *s) {
-    for (; *s; s++)
-        see((unsigned char)*s);
-    see(UINT64_MAX);
-}
-
-static void see_key(const struct store_key *k) {
-    see((uint64_t)k->kind << 8 | k->scope);
-    see((uint64_t)k->round);
-    see_text(k->inc);
-    see_text(k->pid);
-    see_text(k->uid);
-}
-
-/* By its fields: what lies between them is any. */
-static void see_failure(const struct failure *f) {
-    see_text(f->uid);
-    see_text(f->node);
-    see((uint64_t)f->rank);
-    see((uint64_t)f->local_rank);
-    see((uint64_t)f->pid);
-    see((uint64_t)f->wait_status);
-    see_text(f->error);
-    see((uint64_t)f->realtime_ns);
-}
-
-static void see_timing(const struct timing *t) {
-    see((uint64_t)t->hb_ns);
-    see((uint64_t)t->fence_ns);
-    see((uint64_t)t->hard_ns);
-    see((uint64_t)t->suspect_ns);
-}
-
-static void see_cur(const struct cur_value *v) {
-    see_text(v->inc);
-    see_text(v->attempt);
-    see_text(v->former);
-    see((uint64_t)v->rounds_before);
-    see((uint64_t)v->hold);
-    see((uint64_t)v->min << 32 | (uint64_t)v->max);
-    see((uint64_t)v->max_restarts << 32 | (uint64_t)v->max_free_rounds);
-    see((uint64_t)v->restart_mode << 32 | v->on_node_loss);
-    see_timing(&v->timing);
-}
-
-static void see_member(const struct member_value *v) {
-    see_text(v->node);
-    see_text(v->addr);
-    see_text(v->role);
-    see((uint64_t)v->slots << 32 | (uint64_t)v->seat);
-    see((uint64_t)v->want);
-    see((uint64_t)v->last_round);
-    see_text(v->past.inc);
-    see((uint64_t)v->past.round);
-    see((uint64_t)v->past.n << 32 | (uint64_t)v->past.restarts);
-    see((uint64_t)v->past.member);
-    see((uint64_t)v->stop_ns);
-}
-
-static void see_head(const struct head_value *v) {
-    see((uint64_t)v->round);
-    see((uint64_t)v->phase);
-    see_text(v->pid);
-    see((uint64_t)v->n);
-    see((uint64_t)v->last_round);
-    see_text(v->last_pid);
-    see((uint64_t)v->last_n);
-    see((uint64_t)v->restarts);
-    see((uint64_t)v->charged_round);
-    see((uint64_t)v->free_rounds);
-    see((uint64_t)v->free_age_ms);
-    see((uint64_t)v->brief_rounds);
-    see((uint64_t)v->cause);
-    see_failure(&v->failure);
-    see((uint64_t)v->world);
-    see_text(v->master_addr);
-    see((uint64_t)v->master_port);
-    see_text(v->token);
-    see((uint64_t)v->outcome);
-}
-
-static void see_value(enum key_kind kind, const union value *v) {
-    switch (kind) {
-    case KEY_CUR:
-        see_cur(&v->cur);
-        break;
-    case KEY_MEMBER:
-        see_member(&v->member);
-        break;
-    case KEY_SESSION:
-        see((uint64_t)v->session.seq);
-        break;
-    case KEY_GONE:
-        see((uint64_t)v->gone.why);
-        break;
-    case KEY_LEAD:
-        see_text(v->lead.uid);
-        break;
-    case KEY_PLAN:
-        see((uint64_t)v->plan.group_rank << 32 | (uint64_t)v->plan.rank_base);
-        see((uint64_t)v->plan.role_rank_base << 32 | (uint64_t)v->plan.role_world);
-        see((uint64_t)v->plan.world);
-        break;
-    case KEY_HEAD:
-        see_head(&v->head);
-        break;
-    case KEY_ACK:
-        see((uint64_t)v->ack.why << 32 | (uint64_t)v->ack.port);
-        see_text(v->ack.error);
-        see_text(v->ack.addr);
-        break;
-    case KEY_DONE:
-        see((uint64_t)v->done.round);
-        break;
-    case KEY_QUARANTINE:
-        see((uint64_t)v->quarantine.owed);
-        break;
-    case KEY_INCARNATION:
-        break;
-    }
-}
-
-static void see_txn(const struct txn *t) {
-    for (size_t i = 0; i < t->n_compares; i++) {
-        see_key(&t->compares[i].key);
-        see((uint64_t)t->compares[i].target << 32 | t->compares[i].relation);
-        see((uint64_t)t->compares[i].number);
-    }
-    for (size_t i = 0; i < t->n_ops; i++) {
-        see_key(&t->ops[i].key);
-        see(t->ops[i].put);
-        if (t->ops[i].put)
-            see_value(t->ops[i].key.kind, t->ops[i].value);
-    }
-    see((uint64_t)t->lease);
-}
-
-static void see_round(const struct round_spec *s) {
-    see_text(s->run_id);
-    see((uint64_t)s->round);
-    see((uint64_t)s->group_rank << 32 | (uint64_t)s->group_world);
-    see((uint64_t)s->rank_base << 32 | (uint64_t)s->local_world);
-    see((uint64_t)s->world);
-    see_text(s->role);
-    see((uint64_t)s->role_rank_base << 32 | (uint64_t)s->role_world);
-    see_text(s->master_addr);
-    see((uint64_t)s->master_port);
-    see((uint64_t)s->restart_count << 32 | (uint64_t)s->max_restarts);
-    see_text(s->token);
-    see(s->deadline_required);
-    see((uint64_t)s->fence_ns);
-    see((uint64_t)s->hard_ns);
-    see(s->lifeline);
-}
-
-static void see_watch(const struct action *a) {
-    see((uint64_t)a->watch.slot);
-    if (a->kind == ACTION_UNWATCH)
-        return;
-    see(a->watch.generation);
-    see_key(&a->watch.key);
-    see((uint64_t)a->watch.from_revision);
-}
-
-static void see_lifeline(const struct action *a) {
-    see(a->lifeline.id);
-    if (a->kind == ACTION_LIFELINE_DROP)
-        return;
-    see_text(a->lifeline.claim.inc);
-    see_text(a->lifeline.claim.uid);
-    see((uint64_t)a->lifeline.claim.revision);
-}
-
-static void see_exit(const struct action *a) {
-    see((uint64_t)a->exit.code);
-    see_text(a->exit.text);
-    if (a->exit.failure)
-        see_failure(a->exit.failure);
-    see((uint64_t)a->exit.round);
-    see((uint64_t)a->exit.earlier << 1 | a->exit.outcome);
-}
-
-static void see_action(const struct action *a) {
-    see((uint64_t)a->kind);
-    switch (a->kind) {
-    case ACTION_SNAPSHOT:
-        see(a->snapshot.id);
-        for (size_t i = 0; i < a->snapshot.n; i++)
-            see_key(&a->snapshot.keys[i]);
-        break;
-    case ACTION_WATCH:
-    case ACTION_UNWATCH:
-        see_watch(a);
-        break;
-    case ACTION_TXN:
-        see(a->txn.id);
-        see_txn(&a->txn.txn);
-        break;
-    case ACTION_LEASE_GRANT:
-    case ACTION_LEASE_KEEPALIVE:
-        see(a->lease.id);
-        see((uint64_t)a->lease.lease);
-        see(a->kind == ACTION_LEASE_GRANT ? (uint64_t)a->lease.ttl_s : 0);
-        break;
-    case ACTION_BEAT:
-        see((uint64_t)a->beat.seq);
-        see_txn(&a->beat.txn);
-        break;
-    case ACTION_DEADLINE:
-        see((uint64_t)a->deadline.fence_ns);
-        see((uint64_t)a->deadline.hard_ns);
-        break;
-    case ACTION_START:
-        see_round(a->start);
-        break;
-    case ACTION_STOP:
-        see((uint64_t)a->stop.signo);
-        see((uint64_t)a->stop.grace_ms);
-        break;
-    case ACTION_TIMER:
-        see((uint64_t)a->timer.at_ns);
-        break;
-    case ACTION_CLAIM:
-        see_text(a->claim.what);
-        see((uint64_t)a->claim.round);
-        break;
-    case ACTION_LOG:
-        see_text(a->log);
-        break;
-    case ACTION_STORE:
-        see_text(a->store.text);
-        see(a->store.lost);
-        break;
-    case ACTION_LIFELINE_OPEN:
-    case ACTION_LIFELINE_DROP:
-        see_lifeline(a);
-        break;
-    case ACTION_EXIT:
-        see_exit(a);
-        break;
-    case ACTION_KILL:
-    case ACTION_NEED_PORT:
-        break;
-    case ACTION_TREE:
-    case ACTION_TREE_CANCEL:
-    case ACTION_LOOK_UP:
-        fail_msg("the core asks for what agent/legacy alone does");
-    }
-}
 
 /* What searches through states takes for a number, every now and then. */
 static void see_numbers(const struct rendezvous *r) {
@@ -287,6 +33,178 @@ static void see_numbers(const struct rendezvous *r) {
     canonical_fini(&c);
 }
 
+/* ---- what if ---- */
+
+/* At every few steps a copy of the core meets what the schedule has not in store for it: something that nobody asked for, an
+ * answer that is another, a moment to the nanosecond, a configuration that is another. Whatever it is, nothing may break, and
+ * what it asks for is on record too. */
+enum { WHAT_IF_EVERY = 6, STEPS_AFTER = 2 };
+
+static struct rand chance;
+
+static int draw(int n) {
+    return (int)rand_below(&chance, (uint64_t)n);
+}
+
+static void twist(struct rendezvous *p) {
+    int64_t grace_ns = p->config.stop_timeout_ns;
+    switch (draw(16)) {
+    case 0:
+        p->config.stop_timeout_ns = p->config.shutdown_grace_ns;
+        p->config.shutdown_grace_ns = grace_ns;
+        break;
+    case 1:
+        p->config.hosts_store = !p->config.hosts_store;
+        break;
+    case 2:
+        p->config.lifeline = !p->config.lifeline;
+        break;
+    case 3:
+        p->config.want = WANT_STANDBY;
+        break;
+    case 4:
+        p->cur.max_restarts = draw(3);
+        break;
+    case 5:
+        p->cur.max_free_rounds = 1 + draw(3);
+        p->coordinator.view.head.free_rounds = draw(6);
+        break;
+    case 6:
+        p->cur.on_node_loss = NODE_LOSS_GANG;
+        break;
+    case 7:
+        p->config.store_in_process = true;
+        break;
+    default: /* as it is */
+        break;
+    }
+}
+
+/* The id of something that it waits for; 0: there is nothing. */
+static uint64_t pending(const struct rendezvous *p) {
+    const struct request *const all[] = {
+        &p->session.request,    &p->session.leave,     &p->group.end,         &p->group.done,
+        &p->group.ack,          &p->holder.read,       &p->holder.take,       &p->standby.read,
+        &p->coordinator.read,   &p->coordinator.clean, &p->coordinator.lease, &p->reread,
+        &p->coordinator.decide, &p->read_places};
+    size_t n = sizeof(all) / sizeof(*all), first = (size_t)draw((int)n);
+    for (size_t i = 0; i < n; i++)
+        if (all[(first + i) % n]->id)
+            return all[(first + i) % n]->id;
+    return 0;
+}
+
+/* A moment that something is about, one nanosecond earlier, or one later. */
+static int64_t draw_moment(const struct rendezvous *p) {
+    int64_t boot_ns = p->now.boottime_ns - p->now.monotonic_ns;
+    const int64_t all[] = {p->due_ns,
+                           p->session.deadline_ns - boot_ns,
+                           p->session.beat_next_ns,
+                           p->group.kill_by_ns,
+                           p->group.reap_by_ns,
+                           p->coordinator.wake_ns,
+                           p->lifeline.retry_ns,
+                           p->session.request.retry_ns,
+                           p->holder.heard_ns + p->cur.timing.suspect_ns,
+                           p->contact.heard_ns + p->config.give_up_ns,
+                           p->start_ns + p->config.join_timeout_ns,
+                           p->coordinator.enough_since_ns + p->config.last_call_ns,
+                           p->now.monotonic_ns + p->cur.timing.hb_ns,
+                           p->due_ns + p->cur.timing.hb_ns};
+    int64_t at_ns = all[draw(sizeof(all) / sizeof(*all))];
+    at_ns = at_ns > p->now.monotonic_ns && at_ns < INT64_MAX / 2 ? at_ns : p->now.monotonic_ns;
+    return at_ns + draw(3) - 1;
+}
+
+static struct event draw_worker_event(const struct rendezvous *p) {
+    struct event ev = {.kind = (enum event_kind)(EVENT_WORKERS_STARTED + draw(5))};
+    if (ev.kind == EVENT_WORKER_EXITED) {
+        ev.exited.local_rank = draw(p->config.slots);
+        ev.exited.pid = 4711;
+        ev.exited.wait_status = draw(3) ? 9 + draw(2) * 247 : 0;
+        ev.exited.error = draw(2) ? "what it left" : "";
+        ev.exited.realtime_ns = 17;
+    } else if (ev.kind == EVENT_GROUP_REAPED) {
+        ev.reaped.fenced = draw(2);
+    } else if (ev.kind == EVENT_GUARD_DEAD) {
+        ev.guard_dead.pid = 4712;
+        ev.guard_dead.wait_status = draw(2) ? 9 : 256;
+        ev.guard_dead.fenced = draw(2);
+    } else if (ev.kind == EVENT_PORT) {
+        ev.port.addr = "192.0.2.1";
+        ev.port.port = 4713;
+    }
+    return ev;
+}
+
+static struct event draw_answer(const struct rendezvous *p) {
+    uint64_t id = pending(p);
+    struct event ev = {.kind = draw(3) ? EVENT_DONE : EVENT_SNAPSHOT};
+    if (ev.kind == EVENT_DONE) {
+        ev.done.id = id;
+        ev.done.reached = draw(3);
+        ev.done.applied = draw(2);
+        ev.done.revision = p->known_revision + draw(3);
+    } else {
+        ev.snapshot.id = id;
+        ev.snapshot.reached = draw(3);
+        ev.snapshot.revision = p->known_revision - 1 + draw(3);
+    }
+    return ev;
+}
+
+static struct event draw_event(const struct rendezvous *p) {
+    struct event ev = {.kind = EVENT_TIMER};
+    switch (draw(8)) {
+    case 0:
+        ev.kind = EVENT_WATCH_LOST;
+        ev.watch_lost.slot = (enum watch_slot)draw(WATCH_SLOTS);
+        ev.watch_lost.generation = p->generations[ev.watch_lost.slot];
+        break;
+    case 1:
+    case 2:
+        return draw_answer(p);
+    case 3:
+        ev.kind = EVENT_BEAT;
+        ev.beat.seq = p->session.beat_seq - draw(2);
+        ev.beat.result = (enum beat_result)draw(3);
+        break;
+    case 4:
+    case 5:
+        return draw_worker_event(p);
+    case 6:
+        ev.kind = draw(2) ? EVENT_SIGNAL : EVENT_LIFELINE;
+        if (ev.kind == EVENT_SIGNAL)
+            ev.signal.signo = draw(2) ? 15 : 2;
+        else
+            ev.lifeline.id = p->lifeline.id, ev.lifeline.open = draw(2);
+        break;
+    default:
+        break;
+    }
+    return ev;
+}
+
+static void see_step(struct rendezvous *p, const struct event *ev, int64_t at_ns) {
+    size_t n = 0;
+    struct now now = {at_ns, p->now.boottime_ns + (at_ns - p->now.monotonic_ns)};
+    const struct action *a = core_step(p, ev, now, &n);
+    for (size_t i = 0; i < n; i++)
+        see_action(&a[i]);
+}
+
+static void see_what_if(const struct rendezvous *r) {
+    struct rendezvous *p = rendezvous_copy(r);
+    twist(p);
+    struct event ev = draw_event(p);
+    see_step(p, &ev, draw(2) ? draw_moment(p) : p->now.monotonic_ns + draw(1000));
+    for (int i = 0; i < STEPS_AFTER; i++)
+        if (p->due_ns < INT64_MAX)
+            see_step(p, &(struct event){.kind = EVENT_TIMER},
+                     p->due_ns > p->now.monotonic_ns ? p->due_ns : p->now.monotonic_ns);
+    rendezvous_free(p);
+}
+
 const struct action *rendezvous_step(struct rendezvous *r, const struct event *event,
                                      struct now now, size_t *ret_n);
 const struct action *rendezvous_step(struct rendezvous *r, const struct event *event,
@@ -296,6 +214,8 @@ const struct action *rendezvous_step(struct rendezvous *r, const struct event *e
         see_action(&a[i]);
     if (++steps % 16 == 0)
         see_numbers(r);
+    if (steps % WHAT_IF_EVERY == 0)
+        see_what_if(r);
     return a;
 }
 
@@ -331,12 +251,12 @@ static void play(size_t kind, uint64_t seed) {
 static void put_lines(struct buf *out, size_t kind, uint64_t seeds) {
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         if (seed % OF_A_LINE == 1)
-            sum = steps = 0;
+            seen = steps = 0, rand_init(&chance, seed);
         play(kind, seed);
         if (seed % OF_A_LINE == 0)
             buf_printf(out, "%s %llu-%llu %016llx\n", kinds[kind].name,
                        (unsigned long long)(seed - OF_A_LINE + 1), (unsigned long long)seed,
-                       (unsigned long long)sum);
+                       (unsigned long long)seen);
     }
 }
 
