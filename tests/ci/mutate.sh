@@ -65,6 +65,16 @@ plants statement-dropped ';'
 "$mutate" list small.c | grep -q 'small.c:4' && fail 'a point within a macro'
 [ "$("$mutate" operators | wc -l)" = 11 ] || fail 'an operator that is not tried here'
 
+# Two that are asked only if they are equal are the same the other way round.
+cat >equal.c <<'C'
+#include <string.h>
+int equal(const char *a, const char *b);
+int equal(const char *a, const char *b) {
+    return strcmp(a, b) == 0 || !strcmp(a, b) || strcmp(b, a) > 0;
+}
+C
+[ "$("$mutate" list equal.c -- | grep -c ':arguments-swapped:')" = 1 ] || fail 'what is asked for equality alone is swapped'
+
 # Names survive what is changed elsewhere, draws repeat.
 "$mutate" list small.c | cut -f 2 >before
 sed -i '1i /* another line */' small.c

@@ -1,4 +1,4 @@
-/* Two arguments of one type that stand in each other's place. */
+/* Two arguments of one type that stand in each other's place, where that is something else. */
 #include "tests/mutate/operators/call.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static bool read_alike(const struct source *s, const struct node *a, const struc
 /* Each with the next of its type. */
 static void find(const struct finding *f, const struct node *n) {
     const struct source *s = f->source;
-    if (!call_is_written(s, n))
+    if (!call_is_written(s, n) || call_asks_equality(s, n))
         return;
     for (const struct node *a = n->first->next; a; a = a->next) {
         const struct node *b = a->next;

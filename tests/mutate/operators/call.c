@@ -24,3 +24,26 @@ bool call_releases(const struct source *s, const struct node *n) {
     clang_disposeString(spelled);
     return found;
 }
+
+static bool is_truth(const struct source *s, const struct node *n) {
+    const struct node *above = n->parent;
+    while (above && node_bare(above) == n)
+        above = above->parent;
+    if (!above)
+        return false;
+    const struct node *left = above->first, *right = left ? left->next : NULL;
+    if (above->kind == CXCursor_UnaryOperator)
+        return s->text.data[above->begin] == '!';
+    return above->kind == CXCursor_BinaryOperator && right && node_reads(s, right, "0") &&
+           (node_between(s, left, right, "==") || node_between(s, left, right, "!="));
+}
+
+bool call_asks_equality(const struct source *s, const struct node *n) {
+    static const char *const orders[] = {"strcmp", "strncmp", "memcmp"};
+    if (node_reads(s, n->first, "str_eq"))
+        return true;
+    for (size_t i = 0; i < sizeof(orders) / sizeof(*orders); i++)
+        if (node_reads(s, n->first, orders[i]))
+            return is_truth(s, n);
+    return false;
+}
