@@ -46,9 +46,31 @@ static int draw(int n) {
     return (int)rand_below(&chance, (uint64_t)n);
 }
 
+/* Members that want other places. */
+static void twist_members(struct view *v) {
+    for (size_t i = 0; i < v->n; i++) {
+        struct member_value *m = &v->members[i]->value;
+        m->seat = draw(2) ? draw(4) : 0;
+        m->want = draw(4) ? WANT_MEMBER : WANT_STANDBY;
+        m->slots = 1 + draw(3);
+        m->stop_ns = draw(5) * 1000000000LL;
+        snprintf(m->role, sizeof(m->role), "%s", draw(2) ? "default" : "other");
+        m->past =
+            (struct past){.round = draw(3), .n = draw(3), .restarts = draw(4), .member = draw(2)};
+        snprintf(m->past.inc, sizeof(m->past.inc), "%s", draw(2) ? "0123456789abcdef" : "");
+    }
+    v->dirty = v->changed = true;
+    view_settle(v);
+}
+
 static void twist(struct rendezvous *p) {
     int64_t grace_ns = p->config.stop_timeout_ns;
     switch (draw(16)) {
+    case 8:
+    case 9:
+        p->coordinator.wake_ns = 0;
+        twist_members(&p->coordinator.view);
+        break;
     case 0:
         p->config.stop_timeout_ns = p->config.shutdown_grace_ns;
         p->config.shutdown_grace_ns = grace_ns;

@@ -52,13 +52,35 @@ static int draw(int n) {
     return (int)rand_below(&chance, (uint64_t)n);
 }
 
-/* A byte is another, is missing, or is there twice; or it is cut. */
+/* A text is something else. */
+static void damage_text(struct buf *out) {
+    static const char *const others[] = {"5",    "true",  "null", "[]", "{}",
+                                         "\"\"", "\"!\"", "-1",   "1.5"};
+    const char *begin = buf_str(out);
+    for (int skip = draw(12); skip && strchr(begin, '"'); skip--)
+        begin = strchr(begin, '"') + 1;
+    const char *from = strchr(begin, '"'), *to = from ? strchr(from + 1, '"') : NULL;
+    if (!to)
+        return;
+    BUF_FINI struct buf is = {0};
+    buf_put(&is, out->data, (size_t)(from - out->data));
+    buf_puts(&is, others[draw(9)]);
+    buf_puts(&is, to + 1);
+    buf_clear(out);
+    buf_put(out, is.data, is.len);
+}
+
+/* A byte is another, is missing, or is there twice; a text is something else; or it is cut. */
 static void damage(struct buf *text) {
     static const char bad[] = {0, '"', '{', '}', ']', ',', '9', '-', '\\', ' ', 'x', (char)0xff};
     size_t at = text->len ? (size_t)draw((int)text->len) : 0;
     if (!text->len)
         return;
-    switch (draw(4)) {
+    switch (draw(6)) {
+    case 4:
+    case 5:
+        damage_text(text);
+        break;
     case 0:
         text->data[at] = bad[draw(sizeof(bad))];
         break;
@@ -517,7 +539,25 @@ static void see_metrics(struct kv *kv) {
     see_text(behind_version);
 }
 
+/* Ids as nobody of ours would write them, and as long as one may be. */
+static void put_escaped(struct kv *kv) {
+    static const char *const ids[] = {"%",   "%4",  "%zz", "%4z",  "%z4",  "%4G", "%4g", "%:0",
+                                      "%0:", "%4a", "%4f", "%a4",  "%f4",  "%`4", "%4`", "%/4",
+                                      "%9f", "%00", "a%2", "a%2f", "%2fb", "%41", "%4A", "%61%62"};
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+        char key[KEY_SIZE];
+        snprintf(key, sizeof(key), "/rankrun/%s/cur", ids[i]);
+        put_pair(kv, key, "{\"inc\":\"0123456789abcdef\",\"min\":1,\"max\":2}");
+    }
+    for (int n = RUN_ID_MAX - 1; n <= RUN_ID_MAX + 1; n++) {
+        char key[KEY_SIZE];
+        snprintf(key, sizeof(key), "/rankrun/%.*s/cur", n, large);
+        put_pair(kv, key, "{\"inc\":\"0123456789abcdef\",\"min\":1,\"max\":2}");
+    }
+}
+
 static void play_metrics(uint64_t seed) {
+    memset(large, 'v', sizeof(large));
     static const char *const runs[] = {"job",      "a b",      "\"quoted\\",
                                        "slash/ed", "per%cent", "\x01\xff"};
     struct kv *kv = kv_new(seed, 0);
@@ -526,6 +566,8 @@ static void play_metrics(uint64_t seed) {
         put_pair(kv, keys[draw(sizeof(keys) / sizeof(*keys))], "{\"inc\":\"0123456789abcdef\"}");
         see_metrics(kv);
     }
+    put_escaped(kv);
+    see_metrics(kv);
     kv_free(kv);
 }
 
