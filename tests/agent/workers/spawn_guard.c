@@ -209,15 +209,109 @@ static void lifeline_held(void) {
     end_agent();
 }
 
+static void read_all(const char *path, struct buf *ret) {
+    buf_clear(ret);
+    MUST(file_read(path, 1 << 16, ret, NULL) == 0);
+}
+
+/* How often a line stands in a text that begins and ends with a line feed. */
+static int times_in(const struct buf *text, const char *line) {
+    char whole[256];
+    int n = 0;
+    snprintf(whole, sizeof(whole), "\n%s\n", line);
+    for (const char *at = buf_str(text); (at = strstr(at, whole)); at++)
+        n++;
+    return n;
+}
+
+/* All of the agent's, and over it its own. */
+static void environment(void) {
+    char file[PATH_MAX];
+    struct buf text = {0};
+    snprintf(file, sizeof(file), "%s/environment", scratch);
+    setenv("SAID_TO", file, 1);
+    setenv("RANK", "77", 1);
+    setenv("RANKS", "78", 1);
+    setenv("RAN", "79", 1);
+    setenv("KEPT", "a = b", 1);
+    setenv("EMPTY", "", 1);
+    begin("{ echo; env; } >$SAID_TO");
+    start(1, false);
+    wait_for(&seen.reaped, 1);
+    read_all(file, &text);
+    MUST(times_in(&text, "RANK=0") == 1 && times_in(&text, "RANK=77") == 0);
+    MUST(times_in(&text, "RANKS=78") == 1 && times_in(&text, "RAN=79") == 1);
+    MUST(times_in(&text, "KEPT=a = b") == 1 && times_in(&text, "EMPTY=") == 1);
+    MUST(times_in(&text, "TORCHELASTIC_RUN_ID=test") == 1);
+    MUST(unlink(file) == 0);
+    buf_fini(&text);
+    end_agent();
+}
+
+/* The run's folder below it. */
+static void only_folder(const char *dir, char *ret, size_t size) {
+    struct dirent **names;
+    int n = scandir(dir, &names, NULL, alphasort);
+    MUST(n == 3);
+    snprintf(ret, size, "%.2000s/%s", dir, names[2]->d_name);
+    while (n > 0)
+        free(names[--n]);
+    free(names);
+}
+
+static void must_hold(const char *dir, const char *name, const char *must) {
+    char path[PATH_MAX];
+    struct buf text = {0};
+    snprintf(path, sizeof(path), "%.2000s/%s", dir, name);
+    read_all(path, &text);
+    MUST(strcmp(buf_str(&text), must) == 0);
+    buf_fini(&text);
+}
+
+/* Each stream into its file and on the console, with its prefix; lines with a needle once more. */
+static void streams(void) {
+    static const uint8_t both[] = {STREAM_OUT | STREAM_ERR, STREAM_OUT | STREAM_ERR};
+    static const uint8_t shown[] = {STREAM_OUT, STREAM_ERR};
+    static const char *const loss[] = {"loss", NULL}, *const bad[] = {"bad", "NaN", NULL};
+    char logs[PATH_MAX], run[PATH_MAX], out[PATH_MAX], err[PATH_MAX];
+    snprintf(logs, sizeof(logs), "%s/logs", scratch);
+    snprintf(out, sizeof(out), "%s/out", scratch);
+    snprintf(err, sizeof(err), "%s/err", scratch);
+    int keep_out = dup(1), keep_err = dup(2);
+    int to_out = open(out, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    int to_err = open(err, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    MUST(dup2(to_out, 1) == 1 && dup2(to_err, 2) == 2);
+    begin("echo loss $RANK; echo other; echo NaN $RANK >&2; echo fine >&2");
+    worker_command.output = (struct worker_output){.log_dir = logs,
+                                                   .to_file = both,
+                                                   .tee = shown,
+                                                   .prefix = "<${rank}/${local_rank}>",
+                                                   .out_needles = loss,
+                                                   .err_needles = bad};
+    start(2, false);
+    wait_for(&seen.reaped, 1);
+    end_agent();
+    MUST(dup2(keep_out, 1) == 1 && dup2(keep_err, 2) == 2);
+    close(to_out), close(to_err), close(keep_out), close(keep_err);
+    only_folder(logs, run, sizeof(run));
+    must_hold(run, "attempt_0/0/stdout.log", "loss 0\nother\n");
+    must_hold(run, "attempt_0/1/stdout.log", "loss 1\nother\n");
+    must_hold(run, "attempt_0/0/stderr.log", "NaN 0\nfine\n");
+    must_hold(run, "attempt_0/1/stderr.log", "NaN 1\nfine\n");
+    must_hold(run, "attempt_0/filtered_stdout.log", "loss 0\n");
+    must_hold(run, "attempt_0/filtered_stderr.log", "NaN 1\n");
+    must_hold(scratch, "out", "<0/0>loss 0\n<0/0>other\n");
+    must_hold(scratch, "err", "<1/1>NaN 1\n<1/1>fine\n");
+    MUST(unlink(out) == 0 && unlink(err) == 0 && file_remove_tree(logs, NULL) == 0);
+}
+
 static const struct experiment experiments[] = {
-    EXPERIMENT(again_and_again), EXPERIMENT(child_has_grace),
-    EXPERIMENT(error_file),      EXPERIMENT(grandchildren),
-    EXPERIMENT(hanging_output),  EXPERIMENT(left_behind),
-    EXPERIMENT(lifeline_held),   EXPERIMENT(no_such_program),
-    EXPERIMENT(other_signals),   EXPERIMENT(own_session),
-    EXPERIMENT(stop_ignored),    EXPERIMENT(stop_reaches_stopped),
-    EXPERIMENT(stop_shortened),  EXPERIMENT(stop_with_grace),
-    EXPERIMENT(workers_exit),    {NULL, NULL},
+    EXPERIMENT(again_and_again), EXPERIMENT(child_has_grace), EXPERIMENT(error_file),
+    EXPERIMENT(grandchildren),   EXPERIMENT(hanging_output),  EXPERIMENT(left_behind),
+    EXPERIMENT(lifeline_held),   EXPERIMENT(no_such_program), EXPERIMENT(other_signals),
+    EXPERIMENT(own_session),     EXPERIMENT(stop_ignored),    EXPERIMENT(stop_reaches_stopped),
+    EXPERIMENT(stop_shortened),  EXPERIMENT(stop_with_grace), EXPERIMENT(workers_exit),
+    EXPERIMENT(environment),     EXPERIMENT(streams),         {NULL, NULL},
 };
 
 int main(int argc, char **argv) {

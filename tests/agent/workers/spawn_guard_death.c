@@ -99,6 +99,28 @@ static void guard_killed(void) {
     end_agent();
 }
 
+/* Neither what is left of a dead guard nor the end of the agent's own touches it. */
+static void spared_child(void) {
+    begin("exec sleep 1000");
+    pid_t child = fork();
+    MUST(child >= 0);
+    while (child == 0)
+        pause();
+    guard_spare(seen.guard, child);
+    start(1, false);
+    wait_for(&seen.running, 1);
+    kill(guard_of(seen.pids[0]), SIGKILL);
+    wait_for(&seen.dead, 1);
+    MUST(waitpid(child, NULL, WNOHANG) == 0);
+    MUST(process_signal_descendants(getpid(), 0) == 1);
+    guard_free(seen.guard);
+    loop_free(seen.loop);
+    MUST(waitpid(child, NULL, WNOHANG) == 0);
+    MUST(kill(child, SIGTERM) == 0);
+    int status = 0;
+    MUST(waitpid(child, &status, 0) == child && WTERMSIG(status) == SIGTERM);
+}
+
 static void must_show_its_name(pid_t guard) {
     char path[64];
     struct buf b = {0};
@@ -218,11 +240,17 @@ static void agent_stopped(void) {
 }
 
 static const struct experiment experiments[] = {
-    EXPERIMENT(agent_killed),    EXPERIMENT(agent_killed_guard_stopped),
-    EXPERIMENT(agent_stopped),   EXPERIMENT(all_stopped),
-    EXPERIMENT(deadline_passed), EXPERIMENT(fence),
-    EXPERIMENT(guard_killed),    EXPERIMENT(guard_stopped),
-    EXPERIMENT(own_name),        {NULL, NULL},
+    EXPERIMENT(agent_killed),
+    EXPERIMENT(agent_killed_guard_stopped),
+    EXPERIMENT(agent_stopped),
+    EXPERIMENT(all_stopped),
+    EXPERIMENT(deadline_passed),
+    EXPERIMENT(fence),
+    EXPERIMENT(guard_killed),
+    EXPERIMENT(guard_stopped),
+    EXPERIMENT(own_name),
+    EXPERIMENT(spared_child),
+    {NULL, NULL},
 };
 
 int main(int argc, char **argv) {

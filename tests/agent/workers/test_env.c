@@ -2,8 +2,10 @@
 
 #include "agent/workers/command.h"
 #include "agent/workers/output.h"
+#include "base/str.h"
 #include "base/sys/file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -90,6 +92,27 @@ static void test_a_worker_is_told_everything_torchrun_tells_it(void **state) {
     while (env[n])
         n++;
     assert_int_equal(n, sizeof(expected) / sizeof(expected[0]));
+}
+
+/* Whatever can be there is there, once. */
+static void test_a_worker_is_told_of_its_token_and_its_timers_too(void **state) {
+    (void)state;
+    struct worker_spec s = spec();
+    s.token = "t0ken";
+    s.timer_file = "/tmp/timer";
+    s.virtual_local_rank = true;
+    char **env = env_make(&s, 1, "", &arena);
+    size_t n = 0;
+    assert_string_equal(value(env, "RANKRUN_TOKEN"), "t0ken");
+    assert_string_equal(value(env, "TORCHELASTIC_TIMER_FILE"), "/tmp/timer");
+    assert_string_equal(value(env, "TORCHELASTIC_ERROR_FILE"), "");
+    while (env[n])
+        n++;
+    assert_int_equal(n, 22);
+    s.token = s.timer_file = NULL;
+    env = env_make(&s, 1, "", &arena);
+    assert_null(value(env, "RANKRUN_TOKEN"));
+    assert_null(value(env, "TORCHELASTIC_TIMER_FILE"));
 }
 
 static void test_what_the_user_has_set_is_left_alone(void **state) {
@@ -315,6 +338,96 @@ static void test_streams_go_where_each_is_told_to(void **state) {
     assert_true(file_exists(kept));
 }
 
+/* Below the folder of the run, letter for letter. */
+static void assert_path(const struct output *o, const char *is, const char *below) {
+    char must[PATH_MAX];
+    snprintf(must, sizeof(must), "%.3900s/%s", o->run_dir, below);
+    assert_string_equal(is, must);
+}
+
+static void assert_run_dir(const struct output *o, const char *above, const char *name) {
+    char must[PATH_MAX];
+    int n = snprintf(must, sizeof(must), "%s/%s_", above, name);
+    assert_int_equal(strncmp(o->run_dir, must, (size_t)n), 0);
+    assert_int_equal(strlen(o->run_dir), n + 8);
+    assert_null(strchr(o->run_dir + n, 'X') ? strstr(o->run_dir, "XXXXXXXX") : NULL);
+}
+
+static void test_every_file_has_the_name_that_the_header_promises(void **state) {
+    (void)state;
+    struct output out;
+    struct output_files files;
+    char filtered[PATH_MAX], above[PATH_MAX];
+    struct worker_spec s = spec();
+    struct worker_output what = {.log_dir = dir, .to_file = both};
+    assert_int_equal(output_init(&out, &what, 8, "/a/b", NULL), 0);
+    assert_run_dir(&out, dir, "_a_b");
+    assert_int_equal(output_begin(&out, &s, NULL), 0);
+    output_files(&out, 1, &files);
+    assert_path(&out, files.out, "attempt_2/1/stdout.log");
+    assert_path(&out, files.err, "attempt_2/1/stderr.log");
+    assert_path(&out, files.error_json, "attempt_2/1/error.json");
+    output_filtered_file(&out, STREAM_OUT, filtered);
+    assert_path(&out, filtered, "attempt_2/filtered_stdout.log");
+    output_filtered_file(&out, STREAM_ERR, filtered);
+    assert_path(&out, filtered, "attempt_2/filtered_stderr.log");
+    output_fini(&out);
+    assert_string_equal(out.run_dir, "");
+    what = (struct worker_output){0};
+    setenv("TMPDIR", dir, 1);
+    assert_int_equal(output_init(&out, &what, 8, "x", NULL), 0);
+    assert_run_dir(&out, dir, "rankrun");
+    assert_int_equal(output_begin(&out, &s, NULL), 0);
+    output_files(&out, 1, &files);
+    assert_path(&out, files.error_json, "round_12_1_error.json");
+    assert_string_equal(files.err, "");
+    output_fini(&out);
+    what.to_file = both;
+    assert_int_equal(output_init(&out, &what, 8, "x", NULL), 0);
+    unsetenv("TMPDIR");
+    str_copy(above, sizeof(above), out.run_dir);
+    *strrchr(above, '/') = '\0';
+    assert_run_dir(&out, above, "x");
+    *strrchr(above, '_') = '\0';
+    snprintf(filtered, sizeof(filtered), "%s/torchelastic", dir);
+    assert_string_equal(above, filtered);
+    output_fini(&out);
+}
+
+/* The first n arrays count. */
+static void test_what_only_goes_to_the_console_needs_no_folder_that_stays(void **state) {
+    (void)state;
+    static const uint8_t third[8] = {0, 0, STREAM_ERR};
+    struct output out;
+    struct worker_output what = {.to_file = third};
+    setenv("TMPDIR", dir, 1);
+    assert_int_equal(output_init(&out, &what, 2, "x", NULL), 0);
+    assert_true(out.scratch);
+    output_fini(&out);
+    assert_int_equal(output_init(&out, &what, 3, "x", NULL), 0);
+    assert_false(out.scratch);
+    unsetenv("TMPDIR");
+}
+
+/* So deep that the run's folder just finds room, and one letter deeper. */
+static void test_a_log_directory_that_is_too_deep_is_refused_and_named(void **state) {
+    (void)state;
+    struct output out;
+    struct err err = {0};
+    char deep[PATH_MAX];
+    const size_t most = sizeof(out.run_dir) - 1 - strlen("/x_XXXXXXXX");
+    size_t n = (size_t)snprintf(deep, sizeof(deep), "%s", dir);
+    for (size_t name = 0; n < most; n++, name++)
+        deep[n] = name % 200 == 0 && n + 1 < most ? '/' : 'd';
+    deep[n] = '\0';
+    struct worker_output what = {.log_dir = deep};
+    assert_int_equal(output_init(&out, &what, 8, "x", &err), 0);
+    assert_int_equal(strlen(out.run_dir), sizeof(out.run_dir) - 1);
+    assert_int_equal(output_init(&out, &what, 8, "xy", &err), -ENAMETOOLONG);
+    assert_non_null(strstr(err.msg, "log directory "));
+    assert_string_equal(out.run_dir, "");
+}
+
 static void test_with_a_virtual_local_rank_a_worker_sees_its_own_gpu(void **state) {
     (void)state;
     struct worker_spec s = spec();
@@ -378,6 +491,7 @@ int main(int argc, char **argv) {
         cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_a_worker_is_told_everything_torchrun_tells_it, clear),
+        cmocka_unit_test_teardown(test_a_worker_is_told_of_its_token_and_its_timers_too, clear),
         cmocka_unit_test_teardown(test_what_the_user_has_set_is_left_alone, clear),
         cmocka_unit_test_teardown(test_scripts_get_an_interpreter_and_programs_do_not, clear),
         cmocka_unit_test_teardown(test_a_program_can_be_put_before_every_worker, clear),
@@ -390,6 +504,11 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(test_rounds_share_no_error_file_and_survive_a_removed_scratch,
                                   clear),
         cmocka_unit_test_teardown(test_streams_go_where_each_is_told_to, clear),
+        cmocka_unit_test_teardown(test_every_file_has_the_name_that_the_header_promises, clear),
+        cmocka_unit_test_teardown(test_what_only_goes_to_the_console_needs_no_folder_that_stays,
+                                  clear),
+        cmocka_unit_test_teardown(test_a_log_directory_that_is_too_deep_is_refused_and_named,
+                                  clear),
         cmocka_unit_test_teardown(test_with_a_virtual_local_rank_a_worker_sees_its_own_gpu, clear),
         cmocka_unit_test_teardown(test_a_script_can_be_run_by_its_path, clear),
         cmocka_unit_test_teardown(test_a_log_directory_of_dev_null_keeps_nothing, clear),

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -196,6 +197,59 @@ static void test_what_is_no_request_is_told_once_and_kills_nobody(void **state) 
     assert_int_equal(seen.pid, 17);
 }
 
+/* Exactly what is at each bound. */
+static void test_the_bounds_of_a_request_are_those_of_the_system(void **state) {
+    static const struct {
+        long long pid;
+        int signo;
+        bool good;
+    } rows[] = {{1, 9, true},         {INT32_MAX, 9, true}, {INT32_MAX + 1LL, 9, false},
+                {0, 9, false},        {17, NSIG - 1, true}, {17, NSIG, false},
+                {17, NSIG + 1, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char text[200];
+        int odd = seen.odd, n = seen.n;
+        snprintf(text, sizeof(text),
+                 "{\"version\":1,\"pid\":%lld,\"scope_id\":\"s\",\"expiration_time\":0,"
+                 "\"signal\":%d}\n",
+                 rows[i].pid, rows[i].signo);
+        say(text);
+        if (!rows[i].good) /* read together with one that ends the wait */
+            ask(18, "s", 0, 10);
+        run(30000);
+        assert_int_equal(seen.n, n + 1);
+        if (rows[i].good) {
+            assert_int_equal(seen.pid, rows[i].pid);
+            assert_int_equal(seen.signo, rows[i].signo);
+            assert_int_equal(seen.odd, odd);
+        } else
+            assert_int_equal(seen.pid, 18);
+    }
+    assert_int_equal(seen.odd, 1);
+}
+
+/* A line of as many bytes as a pipe takes whole is one, with a byte more it is none. */
+static void test_a_line_may_be_as_long_as_what_a_pipe_takes_whole(void **state) {
+    (void)state;
+    for (int more = 0; more < 2; more++) {
+        char text[PIPE_BUF + 8];
+        int n = snprintf(text, sizeof(text),
+                         "{\"version\":1,\"pid\":17,\"expiration_time\":0,\"signal\":9,"
+                         "\"scope_id\":\"");
+        memset(text + n, 's', sizeof(text) - (size_t)n);
+        strcpy(text + PIPE_BUF - 2 + more, "\"}");
+        say(text);
+        say("\n");
+        if (more) /* ends the wait */
+            ask(18, "t", 0, 10);
+        run(30000);
+        assert_int_equal(seen.pid, more ? 18 : 17);
+        assert_int_equal(seen.n, more + 1);
+        assert_int_equal(seen.odd, more);
+    }
+}
+
 static void test_a_line_without_an_end_takes_no_memory(void **state) {
     (void)state;
     char text[PIPE_BUF + 1];
@@ -256,6 +310,8 @@ int main(void) {
         TEST(test_a_process_that_has_ended_is_forgotten),
         TEST(test_a_line_may_come_in_pieces),
         TEST(test_what_is_no_request_is_told_once_and_kills_nobody),
+        TEST(test_the_bounds_of_a_request_are_those_of_the_system),
+        TEST(test_a_line_may_be_as_long_as_what_a_pipe_takes_whole),
         TEST(test_a_line_without_an_end_takes_no_memory),
         TEST(test_there_are_so_many_timers_and_no_more),
         TEST(test_a_fifo_of_before_is_replaced_and_a_file_is_not),

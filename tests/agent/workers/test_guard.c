@@ -48,6 +48,21 @@ EXPERIMENT(test_a_stopped_agent_loses_its_workers_at_the_fence, "spawn_guard_dea
 EXPERIMENT(test_agent_guard_and_workers_all_stopped_die_by_the_kernels_timer, "spawn_guard_death",
            "all_stopped")
 
+static void test_a_worker_has_the_agents_environment_and_its_own_over_it(void **state) {
+    (void)state;
+    experiment(self, "spawn_guard", "environment");
+}
+
+static void test_each_stream_goes_into_its_file_and_is_shown_with_its_prefix(void **state) {
+    (void)state;
+    experiment(self, "spawn_guard", "streams");
+}
+
+static void test_a_child_that_is_none_of_the_guards_is_left_alone(void **state) {
+    (void)state;
+    experiment(self, "spawn_guard_death", "spared_child");
+}
+
 int main(int argc, char **argv) {
     self = argv[0];
     if (argc > 1)
@@ -67,10 +82,13 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_program_that_is_not_there_is_named_for_each_worker),
         cmocka_unit_test(test_the_error_file_of_a_worker_is_read),
         cmocka_unit_test(test_groups_started_and_stopped_again_and_again_leave_nothing),
+        cmocka_unit_test(test_a_worker_has_the_agents_environment_and_its_own_over_it),
+        cmocka_unit_test(test_each_stream_goes_into_its_file_and_is_shown_with_its_prefix),
         cmocka_unit_test(test_nothing_is_started_without_a_deadline_or_after_it),
         cmocka_unit_test(test_the_guard_kills_at_the_fence_and_serves_the_next_round),
         cmocka_unit_test(test_a_stopped_guard_dies_at_the_hard_deadline_with_its_workers),
         cmocka_unit_test(test_a_killed_guard_takes_its_workers_and_their_children_along),
+        cmocka_unit_test(test_a_child_that_is_none_of_the_guards_is_left_alone),
         cmocka_unit_test(test_a_guard_shows_its_own_name),
         cmocka_unit_test(test_a_killed_agent_leaves_nothing),
         cmocka_unit_test(test_a_killed_agent_wakes_a_stopped_guard),

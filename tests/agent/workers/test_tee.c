@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -36,7 +37,8 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     (void)state;
-    close(console[0]);
+    if (console[0] >= 0)
+        close(console[0]);
     file_remove_tree(dir, NULL);
     return 0;
 }
@@ -152,16 +154,23 @@ static void test_a_line_without_an_end_does_not_grow_for_ever(void **state) {
 }
 
 static void test_a_console_that_takes_nothing_is_left_alone(void **state) {
-    static char line[4096];
+    static const char *const needles[] = {"no such", NULL};
+    static char line[4096], byte;
     (void)state;
+    assert_int_equal(mkfifo(filtered, 0600), 0); /* ends when the thread gives it back */
+    int end = open(filtered, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     memset(line, 'y', sizeof(line) - 2);
     line[sizeof(line) - 2] = '\n';
-    follow(path, "", NULL);
+    follow(path, "", needles);
     for (int i = 0; i < 64; i++) /* four times what a pipe holds */
         add(path, line);
     assert_false(tee_free(t, SECOND_NS / 10));
     close(console[0]); /* wakes the thread, which ends */
-    console[0] = dup(0);
+    fcntl(end, F_SETFL, 0);
+    assert_int_equal(read(end, &byte, 1), 0);
+    close(end);
+    close(console[1]);
+    console[0] = -1;
 }
 
 static void test_a_file_that_cannot_be_made_is_named(void **state) {
@@ -180,13 +189,13 @@ int main(int argc, char **argv) {
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
+        TEST(test_a_console_that_takes_nothing_is_left_alone), /* first: its thread ends late */
         TEST(test_lines_come_with_their_header_while_they_are_written),
         TEST(test_a_last_line_without_an_end_is_shown_at_the_end),
         TEST(test_a_progress_bar_is_shown_bar_by_bar),
         TEST(test_what_ended_is_shown_before_what_is_followed_next),
         TEST(test_lines_with_a_needle_are_collected_too),
         TEST(test_a_line_without_an_end_does_not_grow_for_ever),
-        TEST(test_a_console_that_takes_nothing_is_left_alone),
         TEST(test_a_file_that_cannot_be_made_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
