@@ -112,6 +112,18 @@ static void test_an_unknown_kind_and_no_json_at_all_become_other(void **state) {
     stage_free(s);
 }
 
+/* What the kernel says that the descriptor is of. */
+static void assert_pidfd_of(int fd, pid_t pid) {
+    char path[64], text[1024] = "", wanted[32];
+    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    assert_true(fread(text, 1, sizeof(text) - 1, f) > 0);
+    fclose(f);
+    snprintf(wanted, sizeof(wanted), "\nPid:\t%d\n", (int)pid);
+    assert_non_null(strstr(text, wanted));
+}
+
 static void test_a_job_cannot_speak_for_rankprobe(void **state) {
     (void)state;
     const char *text = "{\"kind\":\"worker-start\",\"env\":{\"RANK\":\"0\",\"WORLD_SIZE\":\"1\"}}";
@@ -125,7 +137,8 @@ static void test_a_job_cannot_speak_for_rankprobe(void **state) {
     r = say(s, text);
     assert_int_equal(r->source, SOURCE_PROBE);
     assert_int_equal(s->rounds.n, 1);
-    assert_true(observer_worker_pidfd(s->observer, getpid()) >= 0);
+    assert_pidfd_of(observer_worker_pidfd(s->observer, getpid()), getpid());
+    assert_int_equal(observer_worker_pidfd(s->observer, getppid()), -1);
     stage_free(s);
 }
 
