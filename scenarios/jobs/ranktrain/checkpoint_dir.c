@@ -47,24 +47,29 @@ static int newest_first(const void *a, const void *b) {
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* Own descriptor: reading a directory moves its position. */
-static DIR *list(int dir) {
-    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+DIR *checkpoint_dir_list(int dir, const char *name) {
+    FILE_CLOSE int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!d)
-        file_close(&fd);
+    if (d)
+        file_keep(&fd);
     return d;
 }
 
 int checkpoint_dir_steps(int dir, int64_t **ret, struct err *err) {
-    FILE_CLOSE_DIR DIR *d = list(dir);
+    FILE_CLOSE_DIR DIR *d = checkpoint_dir_list(dir, ".");
     if (!d)
         return err_set(err, -errno, "list");
     int64_t *steps = NULL;
     size_t n = 0;
-    for (struct dirent *e; (e = readdir(d));)
+    errno = 0;
+    for (struct dirent *e; (e = readdir(d)); errno = 0)
         if (step_of(e->d_name) >= 0)
             mem_push(steps, n) = step_of(e->d_name);
+    if (errno) { /* what has not been read may be the newest */
+        int r = -errno;
+        free(steps);
+        return err_set(err, r, "list");
+    }
     if (n)
         qsort(steps, n, sizeof(*steps), newest_first);
     *ret = steps;
@@ -97,16 +102,15 @@ int checkpoint_dir_manifest(int dir, int64_t step, struct manifest *ret, struct 
 }
 
 void checkpoint_dir_remove(int dir, const char *name) {
-    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    FILE_CLOSE_DIR DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+    FILE_CLOSE_DIR DIR *d = checkpoint_dir_list(dir, name);
     for (struct dirent *e; d && (e = readdir(d));)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            unlinkat(fd, e->d_name, 0);
+            unlinkat(dirfd(d), e->d_name, 0);
     unlinkat(dir, name, AT_REMOVEDIR);
 }
 
 void checkpoint_dir_sweep(int dir, int64_t round) {
-    FILE_CLOSE_DIR DIR *d = list(dir);
+    FILE_CLOSE_DIR DIR *d = checkpoint_dir_list(dir, ".");
     for (struct dirent *e; d && (e = readdir(d));) {
         const char *at = strstr(e->d_name, ".round-");
         bool draft = strncmp(e->d_name, ".step-", 6) == 0,

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +18,10 @@ int checkpoint_dir_above(const char *path, char ret[PATH_MAX]);
 
 /* "step-00000025" */
 void checkpoint_dir_name(int64_t step, char ret[CHECKPOINT_DIR_NAME]);
+
+/* Opens a directory below dir, or "." itself, to be read from its beginning; no link. NULL: errno says why
+ * not. The caller's, for file_close_dir. */
+DIR *checkpoint_dir_list(int dir, const char *name);
 
 /* The steps that have a directory of the final name, newest first; free(). Returns how many, or a
  * -errno. */

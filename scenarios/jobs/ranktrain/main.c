@@ -83,10 +83,18 @@ static int evaluate_main(int argc, char **argv) {
     return r < 0;
 }
 
-int main(int argc, char **argv) {
+/* What was printed is why the program was run: where a line of it could not be written it has not done its work. The
+ * status it ends with then. */
+static int printed(int status) {
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "ranktrain: standard output does not take all that is printed: a full disk?\n");
+    return status ? status : 1;
+}
+
+static int run(int argc, char **argv) {
     struct ranktrain_options o;
     struct err err = {0}, stuck = {0};
-    setvbuf(stdout, NULL, _IOLBF, 0);
     if (argc > 1 && strcmp(argv[1], MANUAL_WORDS) == 0)
         return manual_print_words((const char *const *)argv + 2, (size_t)argc - 2);
     if (argc > 1 && strcmp(argv[1], "prepare") == 0)
@@ -124,4 +132,9 @@ int main(int argc, char **argv) {
         _exit(r < 0); /* what exit would call may wait for it */
     }
     return r == -EXDEV ? EXIT_USAGE : r < 0; /* the checkpoints are of other options */
+}
+
+int main(int argc, char **argv) {
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    return printed(run(argc, argv));
 }

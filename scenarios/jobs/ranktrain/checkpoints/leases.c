@@ -1,4 +1,5 @@
 #include "scenarios/jobs/ranktrain/checkpoints/leases.h"
+#include "scenarios/jobs/ranktrain/checkpoint_dir.h"
 
 #include "base/json.h"
 #include "base/sys/file.h"
@@ -52,8 +53,7 @@ static void take_terms(struct leases *l, int fd) {
 
 void leases_look(int dir, struct leases *ret) {
     *ret = (struct leases){0};
-    int list = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    FILE_CLOSE_DIR DIR *d = list >= 0 ? fdopendir(list) : NULL;
+    FILE_CLOSE_DIR DIR *d = checkpoint_dir_list(dir, ".");
     for (struct dirent *e; d && (e = readdir(d));) {
         if (!is_lease(e->d_name))
             continue;

@@ -3,6 +3,7 @@
 #include "base/sha256.h"
 #include "base/sys/file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -20,12 +21,28 @@ static bool leave(int dir, const char *token) {
     return fd >= 0;
 }
 
-/* By opening it: what a client of NFS has cached of a directory does not count then. */
-static bool sees(const struct bootstrap *b, int dir, int rank) {
+/* By opening it: what a client of NFS has cached of a directory does not count then. Returns 1, 0, or a -errno
+ * where it cannot be told: two that take one directory for two would write over each other. */
+static int sees(const struct bootstrap *b, int dir, int rank, struct err *err) {
     char token[TOKEN];
     token_name(b, rank, token);
     FILE_CLOSE int fd = openat(dir, token, O_RDONLY | O_CLOEXEC);
-    return fd >= 0;
+    if (fd >= 0 || errno == ENOENT || errno == ESTALE)
+        return fd >= 0;
+    return err_set(err, -errno, "look for %s", token);
+}
+
+/* The first rank of from..below-1 whose file is in dir. Returns 1, 0 when there is none, or a -errno. */
+static int first_seen(const struct bootstrap *b, int dir, int from, int below, int *ret,
+                      struct err *err) {
+    for (int other = from; other < below; other++) {
+        int r = sees(b, dir, other, err);
+        if (r > 0)
+            *ret = other;
+        if (r)
+            return r;
+    }
+    return 0;
 }
 
 static void settle(struct checkpoint_places *p, int world) {
@@ -44,13 +61,11 @@ int places_find(struct bootstrap *b, int dir, struct checkpoint_places *ret, str
     token_name(b, rank, token);
     bool left = world > 1 && leave(dir, token);
     int r = bootstrap_meet(b, err);
-    for (int other = 0; r == 0 && other < rank && keeper == rank; other++)
-        if (sees(b, dir, other))
-            keeper = other;
-    for (int other = rank + 1; r == 0 && !left && other < world && keeper == rank; other++)
-        if (sees(b, dir, other))
-            keeper = other;
     if (r == 0)
+        r = first_seen(b, dir, 0, rank, &keeper, err);
+    if (r == 0 && !left)
+        r = first_seen(b, dir, rank + 1, world, &keeper, err);
+    if (r >= 0)
         r = bootstrap_exchange(b, &keeper, sizeof(keeper), p.keeper, err);
     if (left)
         unlinkat(dir, token, 0);

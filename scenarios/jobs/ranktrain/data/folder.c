@@ -20,33 +20,43 @@ static int by_name(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool is_folder(const char *path) {
+/* Returns 1, 0, or a -errno where that cannot be told: what is not looked at may be one. */
+static int is_folder(const char *path, struct err *err) {
     struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    if (stat(path, &st) == 0)
+        return S_ISDIR(st.st_mode);
+    bool is_nothing = errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
+    return is_nothing ? 0 : err_set(err, -errno, "look at %s", path);
 }
 
-static bool is_picture(const char *path) {
+static int is_picture(const char *path, struct err *err) {
     const char *dot = strrchr(path, '.');
-    return dot &&
-           (strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0 ||
-            strcasecmp(dot, ".png") == 0) &&
-           !is_folder(path);
+    if (!dot || (strcasecmp(dot, ".jpg") != 0 && strcasecmp(dot, ".jpeg") != 0 &&
+                 strcasecmp(dot, ".png") != 0))
+        return 0;
+    int r = is_folder(path, err);
+    return r < 0 ? r : !r;
 }
 
-/* The paths of what lies in a folder and is wanted, by name. */
-static int paths_in(const char *folder, bool (*wanted)(const char *path), struct texts *ret,
-                    struct err *err) {
+/* The paths of what lies in a folder and is wanted (1, 0 or a -errno), by name. */
+static int paths_in(const char *folder, int (*wanted)(const char *path, struct err *err),
+                    struct texts *ret, struct err *err) {
     FILE_CLOSE_DIR DIR *d = opendir(folder);
-    struct dirent *e;
     char path[PATH_MAX];
     if (!d)
         return err_set(err, -errno, "open %s", folder);
     size_t first = ret->n;
-    while ((e = readdir(d))) {
+    errno = 0;
+    for (struct dirent *e; (e = readdir(d)); errno = 0) {
         int n = snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
-        if (*e->d_name != '.' && n < PATH_MAX && wanted(path))
+        int r = *e->d_name != '.' && n < PATH_MAX ? wanted(path, err) : 0;
+        if (r < 0)
+            return r;
+        if (r)
             texts_add(ret, "%s", path);
     }
+    if (errno)
+        return err_set(err, -errno, "list %s", folder);
     if (ret->n > first)
         qsort(ret->v + first, ret->n - first, sizeof(*ret->v), by_name);
     return 0;
@@ -57,8 +67,9 @@ static int set_folder(const char *dir, bool test, char ret[PATH_MAX], struct err
     static const char *const names[] = {"train", "val", "test"};
     for (int i = test ? 1 : 0; i < (test ? 3 : 1); i++) {
         snprintf(ret, PATH_MAX, "%s/%s", dir, names[i]);
-        if (is_folder(ret))
-            return 0;
+        int r = is_folder(ret, err);
+        if (r)
+            return r < 0 ? r : 0;
     }
     return err_say(err, -ENOENT, "%s has no folder %s", dir, test ? "val or test" : "train");
 }
@@ -88,9 +99,11 @@ static int list(const struct dataset_place *at, bool test, struct texts *ret, st
     for (size_t i = 0; i < classes.n && r == 0; i++) {
         size_t before = ret->n;
         snprintf(folder, sizeof(folder), "%s%s", set, strrchr(classes.v[i], '/'));
-        if (!is_folder(folder))
+        r = is_folder(folder, err);
+        if (r == 0)
             continue; /* no images of that class to test on */
-        r = paths_in(folder, is_picture, ret, err);
+        if (r > 0)
+            r = paths_in(folder, is_picture, ret, err);
         if (r == 0 && !test && ret->n == before)
             r = err_say(err, -ENOENT, "%s has no .jpg, .jpeg or .png file", folder);
     }

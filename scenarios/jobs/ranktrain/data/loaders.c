@@ -174,12 +174,17 @@ void loaders_end(struct loaders *l) {
     free(l);
 }
 
-/* Why a loader has hung up. */
-static int ended(struct loaders *l, struct loader *loader, struct err *err) {
+/* Why nothing can be asked of a loader, or heard: it has hung up, or else r says it (0: nothing does). It ends, for its
+ * streams are closed. */
+static int ended(struct loaders *l, struct loader *loader, int r, struct err *err) {
     int status = 0, number = (int)(loader - l->v);
     pid_t pid = loader->pid;
+    file_close(&loader->ask_fd);
+    file_close(&loader->told_fd);
     waitpid(pid, &status, 0);
     loader->pid = -1;
+    if (r < 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return err_set(err, r, "loader %d of %d", number, l->job.loaders);
     if (WIFSIGNALED(status))
         return err_say(err, -ECHILD, "loader %d of %d, process %d, was ended by signal %d (%s)",
                        number, l->job.loaders, (int)pid, WTERMSIG(status),
@@ -197,8 +202,9 @@ static int ask_ahead(struct loaders *l, uint64_t step, struct err *err) {
     while (l->asked < last) {
         uint64_t next = l->asked + 1;
         struct loader *loader = loader_of(l, next);
-        if (send(loader->ask_fd, &next, sizeof(next), MSG_NOSIGNAL) != (ssize_t)sizeof(next))
-            return ended(l, loader, err);
+        ssize_t n = send(loader->ask_fd, &next, sizeof(next), MSG_NOSIGNAL);
+        if (n != (ssize_t)sizeof(next))
+            return ended(l, loader, n < 0 ? -errno : 0, err);
         l->asked = next;
     }
     return 0;
@@ -212,9 +218,10 @@ static int hear(struct loaders *l, uint64_t step, int wake_fd, uint64_t *ret, st
     while (poll(p, 2, -1) < 0)
         if (errno != EINTR)
             return err_set(err, -errno, "poll");
-    if (p[0].revents && read(loader->told_fd, ret, sizeof(*ret)) == (ssize_t)sizeof(*ret))
-        return 0;
-    return p[0].revents ? ended(l, loader, err) : -ECANCELED;
+    if (!p[0].revents)
+        return -ECANCELED;
+    ssize_t n = read(loader->told_fd, ret, sizeof(*ret));
+    return n == (ssize_t)sizeof(*ret) ? 0 : ended(l, loader, n < 0 ? -errno : 0, err);
 }
 
 /* Whoever goes back, or forth, waits until nobody writes into a slot any more. */

@@ -78,7 +78,7 @@ static int wait_for(struct tcp_pairs *p, int64_t until_ns, struct err *err) {
             p->call->peer = i;
             break;
         }
-    return n;
+    return n > 0;
 }
 
 static int late(const struct tcp_pairs *p, struct err *err) {
