@@ -32,7 +32,7 @@ FAILS = {
     "ECONNRESET": "connect sendto sendmsg recvfrom recvmsg",
 }
 ERRORS = {call: error for error, calls in FAILS.items() for call in calls.split()}
-AGAIN = "poll read write recvfrom recvmsg sendto sendmsg accept4".split()  # may be interrupted, and are made again
+AGAIN = "poll recvfrom recvmsg sendto sendmsg accept4".split()  # may be interrupted, and are made again
 SIGNALLED = "openat write fsync renameat unlinkat mkdirat poll recvfrom sendto".split()
 SAVING = "openat write fsync renameat unlinkat mkdirat".split()
 OPENING = "openat memfd_create socket accept4 eventfd2 signalfd4 inotify_init1 socketpair pipe2".split()
@@ -287,6 +287,13 @@ def fail(way, call, n, where, error):
     return 1
 
 
+def interrupt(way, call):
+    """A call that is interrupted every third time is made again."""
+    said = strike(way, call, "2+3", "error=EINTR")
+    if said and [(code, out) for code, out, _ in said] != [(0, out) for out in way.wanted]:
+        otherwise(f"{way.name}: every third {call} is interrupted: it does not go on", *said)
+
+
 def tell(way, call, n, where):
     """Asked to end it saves what it has got to."""
     what = f"{way.name}: SIGTERM at {call} number {n} in {where}"
@@ -317,10 +324,12 @@ def play(name):
         if (call, where.split(" ")[0]) in LEFT_OUT:
             continue
         struck += fail(way, call, n, where, ERRORS[call]) if call in ERRORS else 0
-        if call in AGAIN and name != "loaders":
+        if call in AGAIN and way.ranks > 1:
             fail(way, call, n, where, "EINTR")
         if SHOW:
             print(f"{time.monotonic() - began:6.2f} s {name} {call} {n} {where}", "WRONG" if wrong > before else "", flush=True)
+    for call in AGAIN if way.ranks > 1 else ():
+        interrupt(way, call)
     print(f"{name}: {struck} calls of {len(sites)} failed", flush=True)
     way.fini()
     return struck

@@ -139,7 +139,7 @@ static int wait_for_peers(struct ring *r, int64_t until_ns, struct err *err) {
         return -ECANCELED;
     if (n > 0 && (p[0].revents & (POLLIN | POLLERR | POLLHUP)))
         return tcp_links_lost(&r->links, r->links.next, -ECONNRESET, err);
-    return n;
+    return n > 0;
 }
 
 static int ring_poll(void *c, int timeout_ms, struct err *err) {
