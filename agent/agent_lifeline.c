@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/sys/dial.h"
+#include "base/sys/file.h"
 #include "base/sys/tcp.h"
 
 #include <stdlib.h>
@@ -46,11 +47,12 @@ static void discard(struct agent_lifeline *l) {
     tcp_close_as_broken(&l->fd);
 }
 
-/* The agent ends: its copy goes as everything of it goes, and the last holder's end is the end. */
+/* The agent ends, and its copy with it: the last holder's end is the end. */
 struct agent_lifeline *agent_lifeline_free(struct agent_lifeline *l) {
     if (!l)
         return NULL;
     loop_source_free(l->source);
+    file_close(&l->fd);
     dialer_free(l->dialer);
     free(l);
     return NULL;

@@ -275,6 +275,20 @@ static int begin(struct life *l) {
     return prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ? -errno : 0;
 }
 
+static void give_back(struct life *l) {
+    if (l->scratch[0])
+        file_remove_tree(l->scratch, NULL);
+    for (size_t i = 0; i < l->queue_n; i++)
+        file_close(&l->queue[i].pidfd);
+    free(l->queue);
+    free(l->group.pids);
+    file_close(&l->lifeline);
+    timer_delete(l->reaper);
+    file_close(&l->timer);
+    file_close(&l->signals);
+    munmap((void *)l->due_ns, sizeof(*l->due_ns));
+}
+
 int guard_main(void) {
     struct life l;
     int type = 0;
@@ -286,11 +300,6 @@ int guard_main(void) {
         return 1;
     while (l.agent >= 0 || l.group.phase != GROUP_NONE)
         turn(&l);
-    if (l.scratch[0])
-        file_remove_tree(l.scratch, NULL);
-    for (size_t i = 0; i < l.queue_n; i++)
-        file_close(&l.queue[i].pidfd);
-    free(l.queue);
-    free(l.group.pids);
+    give_back(&l);
     return 0;
 }

@@ -1,6 +1,7 @@
 """A job whose last rank starts launchers and stores of its own where something is missing: programs, directories, descriptors,
 processes, streams. Each must do its work, or say in a sentence what it lacks and end; nothing of it may be left, and what it holds
-must not grow. Usage: trying.py STEPS CHAPTER...; the chapters are the functions below whose name begins with try_.
+must not grow. Usage: trying.py STEPS CHAPTER...; the chapters are the functions below whose name begins with try_. Without a job, of the
+rankrun in the PATH: trying.py alone CHAPTER...
 
 What is not as it should be ends the job with a sentence. Of the standard library alone."""
 import base64
@@ -20,6 +21,7 @@ import time
 import garbling
 import rankquake
 
+KEY = "L3RyeQ=="
 PIECE, FAILED, USAGE, LOST, PAGE = 64 << 10, 1, 64, 69, os.sysconf("SC_PAGESIZE")
 SHOW = os.environ.get("SHOW")
 MARK = f"RANKQUAKE_TRIED=by-{os.getpid()}"
@@ -36,6 +38,8 @@ def same(what, got, wanted):
 
 def rankrun():
     """The launcher that has started this worker."""
+    if sys.argv[1] == "alone":
+        return shutil.which("rankrun")
     pid = os.getpid()
     while pid > 1:
         with open(f"/proc/{pid}/status") as f:
@@ -536,39 +540,66 @@ def watch_many(store, n, key):
                 said += c.recv(PIECE)
 
 
+def often_asked():
+    """Of each kind of request: its name, how it is sent often, and what is sent."""
+    key, other, long = KEY, "L3RyeTI=", "bG9u" * 1000
+    get = {"request_range": {"key": key}}
+    is_long = {"key": key, "target": "VALUE", "result": "EQUAL", "value": long}
+    return (
+        ("a put", ask_many, [request("/v3/kv/put", {"key": key, "value": long})]),
+        ("a range", ask_many, [request("/v3/kv/range", {"key": key}), request("/v3/kv/range", {"key": "AA==", "range_end": "AA=="})]),
+        ("a put and its end", ask_many, [request("/v3/kv/put", {"key": other, "value": "MQ==", "prev_kv": True}),
+                                             request("/v3/kv/deleterange", {"key": other, "prev_kv": True})]),
+        ("a transaction", ask_many, [request("/v3/kv/txn", {"compare": [is_long], "success": [get], "failure": [get, get]})]),
+        ("a lease", ask_many, [request("/v3/lease/grant", {"TTL": "60", "ID": "77"}), request("/v3/kv/put", {"key": other, "value": "MQ==", "lease": "77"}),
+                                   request("/v3/lease/keepalive", {"ID": "77"}), request("/v3/lease/revoke", {"ID": "77"})]),
+        ("what is refused", ask_many, [request("/v3/kv/put", {"key": "*" * 400}), request("/v3/kv/txn", {"compare": [{}]}), request("/v3/watch", {}),
+                                           request("/v3/none", {"key": long}), request("/v3/rankrun/lifeline", {"run_id": long}),
+                                           request("/v3/lease/grant", {"TTL": 1.5}), request("/metrics"), request("/v3/kv/range", method="GET")]),
+        ("the page of metrics", ask_many, [request("/metrics", method="GET"), request("/v3/auth/authenticate", {})]),
+        ("a watch", watch_many, [key]),
+        ("a lifeline", connect_many, [lifeline_of]),
+        ("half a request", connect_many, [request("/v3/kv/put", {"key": key, "value": long})[:-9]]),
+        ("what is no HTTP", connect_many, [b"\x01\x02\x03\r\n\r\n"]),
+        ("a connection", connect_many, [b""]))
+
+
 def try_asked_often(place):
     """A store that is asked very often holds no more than before: by each kind of request, also by those that are refused or that do
     not come whole. What was before is forgotten at each look; where it was, puts may go on for some more pages."""
-    store, key, other, long = Store(place), "L3RyeQ==", "L3RyeTI=", "bG9u" * 1000
-    get = {"request_range": {"key": key}}
-    is_long = {"key": key, "target": "VALUE", "result": "EQUAL", "value": long}
-    for what, often, asked in (
-            ("a put", ask_many, [request("/v3/kv/put", {"key": key, "value": long})]),
-            ("a range", ask_many, [request("/v3/kv/range", {"key": key}), request("/v3/kv/range", {"key": "AA==", "range_end": "AA=="})]),
-            ("a put and its end", ask_many, [request("/v3/kv/put", {"key": other, "value": "MQ==", "prev_kv": True}),
-                                             request("/v3/kv/deleterange", {"key": other, "prev_kv": True})]),
-            ("a transaction", ask_many, [request("/v3/kv/txn", {"compare": [is_long], "success": [get], "failure": [get, get]})]),
-            ("a lease", ask_many, [request("/v3/lease/grant", {"TTL": "60", "ID": "77"}), request("/v3/kv/put", {"key": other, "value": "MQ==", "lease": "77"}),
-                                   request("/v3/lease/keepalive", {"ID": "77"}), request("/v3/lease/revoke", {"ID": "77"})]),
-            ("what is refused", ask_many, [request("/v3/kv/put", {"key": "*" * 400}), request("/v3/kv/txn", {"compare": [{}]}), request("/v3/watch", {}),
-                                           request("/v3/none", {"key": long}), request("/v3/rankrun/lifeline", {"run_id": long}),
-                                           request("/v3/lease/grant", {"TTL": 1.5}), request("/metrics"), request("/v3/kv/range", method="GET")]),
-            ("the page of metrics", ask_many, [request("/metrics", method="GET"), request("/v3/auth/authenticate", {})]),
-            ("a watch", watch_many, [key]),
-            ("a lifeline", connect_many, [lifeline_of]),
-            ("half a request", connect_many, [request("/v3/kv/put", {"key": key, "value": long})[:-9]]),
-            ("what is no HTTP", connect_many, [b"\x01\x02\x03\r\n\r\n"]),
-            ("a connection", connect_many, [b""])):
+    store = Store(place)
+    for what, often, asked in often_asked():
         looks, n = [], 400 if often is ask_many else 200
         for _ in range(6):
             often(store, n, *asked)
-            last = json.loads(store.ask("/v3/kv/range", {"key": key})[1])["header"]["revision"]
+            last = json.loads(store.ask("/v3/kv/range", {"key": KEY})[1])["header"]["revision"]
             store.ask("/v3/kv/compaction", {"revision": last})
             looks.append(held_by(store.child.pid))
         grows_not(f"bytes that a store holds, {n} times more of {what} at each look", [held for held, _ in looks], 16 * PAGE if what == "a put" else 4 * PAGE)
         grows_not(f"descriptors of a store, {n} times more of {what} at each look", [fds for _, fds in looks], n // 4)
         SHOW and print(what, looks, round(time.monotonic(),2), flush=True)
     store.ends(0)
+
+
+def try_asked_once(place):
+    """By each kind of request some times; then it is told to end while somebody watches, has a lifeline, has sent half, or reads nothing."""
+    store = Store(place)
+    for _, often, asked in often_asked():
+        often(store, 25 if often is ask_many else 2, *asked)
+    long = base64.b64encode(b"long" * 50000).decode()
+    same("status of a long put", store.ask("/v3/kv/put", {"key": KEY, "value": long})[0], 200)
+    same("status of a lease", store.ask("/v3/lease/grant", {"TTL": "60", "ID": "78"})[0], 200)
+    same("status of a key of it", store.ask("/v3/kv/put", {"key": "L2xlYXNl", "value": "MQ==", "lease": "78"})[0], 200)
+    here = [socket.create_connection(("127.0.0.1", store.port), timeout=30) for _ in range(4)]
+    here[0].sendall(request("/v3/watch", {"create_request": {"key": KEY}}))
+    here[1].sendall(lifeline_of(here[1]))
+    here[2].sendall(request("/v3/kv/put", {"key": KEY, "value": long})[:-9])
+    here[3].sendall(request("/v3/kv/range", {"key": KEY}) * 40)
+    for c in (here[0], here[3]):
+        holds("it answers", c.recv(100), "")
+    store.ends(0)
+    for c in here:
+        c.close()
 
 
 # ---- what stands before a store ----
@@ -680,18 +711,24 @@ def meet(last):
         pass
 
 
+def try_all(chapters):
+    for name in chapters:
+        place, began = Place(), time.monotonic()
+        globals()["try_" + name](place)
+        print(f"{name} took {time.monotonic() - began:.1f} s", flush=True)
+        place.fini()
+
+
 def main():
+    if sys.argv[1] == "alone":
+        return try_all(sys.argv[2:])
     steps, chapters = int(sys.argv[1]), sys.argv[2:]
     last, first_round = os.environ["RANK"] == str(int(os.environ["WORLD_SIZE"]) - 1), os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
     rq = rankquake.Client()
     rq.ready()
     for step in range(1, steps + 1):
         if step == 2 and first_round:
-            for name in chapters if last else []:
-                place, began = Place(), time.monotonic()
-                globals()["try_" + name](place)
-                print(f"{name} took {time.monotonic() - began:.1f} s", flush=True)
-                place.fini()
+            try_all(chapters if last else [])
             meet(last)
         time.sleep(0.02)
         rq.step(step, loss=1 / step, samples=1)

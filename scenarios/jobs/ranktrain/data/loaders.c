@@ -80,6 +80,8 @@ static _Noreturn void serve(struct loaders *l, int ask_fd, int told_fd) {
         if (write(told_fd, &step, sizeof(step)) != (ssize_t)sizeof(step))
             break;
     }
+    close(ask_fd);
+    close(told_fd);
     _exit(0);
 }
 
