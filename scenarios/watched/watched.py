@@ -22,7 +22,7 @@ import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHOW, AT_ONCE, PATIENCE = os.environ.get("SHOW"), 4, int(os.environ.get("PATIENCE", "100"))
-OPTIONS = ("--leak-check=full", "--show-leak-kinds=definite,indirect,possible", "--errors-for-leak-kinds=definite,indirect,possible", "--num-callers=24",
+OPTIONS = ("--leak-check=full", "--show-leak-kinds=definite,indirect", "--errors-for-leak-kinds=definite,indirect", "--num-callers=24",
            "--track-fds=yes", "--malloc-fill=0xa5", "--free-fill=0x5a", "--fair-sched=try", "--vgdb=no")
 # What libjpeg computes by wide registers valgrind takes for never set.
 WRAPPER = """#!/bin/sh
@@ -116,7 +116,7 @@ def faults_of(text, whole):
 def is_fault(paragraph, whole):
     if re.search(r"^Open ", paragraph, re.M):
         return whole and not paragraph.endswith("<inherited from parent>")
-    if re.search(r"are (definitely|indirectly|possibly) lost in loss record", paragraph):
+    if re.search(r"are (definitely|indirectly) lost in loss record", paragraph):
         return whole
     return bool(CALL.search(paragraph)) and not ENDED.match(paragraph)
 
