@@ -218,8 +218,8 @@ $(filter $(OUT)/tests/scenarios/jobs/ranktrain/gpu/%,$(TESTS) $(SPAWNEES)) $(OUT
 $(addprefix $(OUT)/tests/agent/core/,test_coordinator test_leave test_lifeline test_rendezvous test_rounds test_session test_standby): $(OUT)/tests/agent/core/script.o
 $(addprefix $(OUT)/tests/harness/run/,test_targets test_timeline test_triggers test_until test_sticky test_inquiry): $(OUT)/tests/harness/run/stage.o
 $(addprefix $(OUT)/tests/agent/legacy/,test_fleet test_seeds): $(addprefix $(OUT)/tests/agent/legacy/,fleet.o tree_model.o)
-$(addprefix $(OUT)/tests/harness/judge/checks/,test_cases test_checks test_doubt test_lost test_verdicts): $(OUT)/tests/harness/judge/checks/cases.o
-$(OUT)/tests/harness/judge/checks/test_verdicts: $(OUT)/tests/harness/judge/checks/verdicts.o
+$(addprefix $(OUT)/tests/harness/judge/checks/,test_cases test_checks test_doubt test_lost test_changes test_verdicts): $(OUT)/tests/harness/judge/checks/cases.o
+$(addprefix $(OUT)/tests/harness/judge/checks/,test_changes test_verdicts): $(OUT)/tests/harness/judge/checks/verdicts.o
 $(OUT)/tests/harness/cluster/spawn_cluster: $(OUT)/tests/harness/cluster/theatre.o
 
 # Made anew too when an object comes or goes that is not newer, as one of a file that was moved.
@@ -299,8 +299,8 @@ transcripts: $(OUT)/tests/harness/sim/spawn_transcript $(RECORDS)
 	@for t in $(TRANSCRIPTS); do $< $${t%.txt}.yaml >$$t || exit 1; done
 	@for r in $(RECORDS); do $$r --write || exit 1; done
 # After a change of a check, or of a case: the diff is what it says differently now.
-verdicts: $(OUT)/tests/harness/judge/checks/test_verdicts
-	$(Q)$< --fill
+verdicts: $(addprefix $(OUT)/tests/harness/judge/checks/,test_changes test_verdicts)
+	$(Q)for t in $^; do $$t --fill || exit 1; done
 tidy:
 	$(Q)OUT=$(OUT) ci/tidy
 format:

@@ -13,8 +13,9 @@ void verdicts_of_histories(struct buf *out);
  * check says it. */
 void verdicts_of_cases(const struct cases *c, const char *file, struct buf *out);
 
-/* Of a history without each of its records, with each of them twice, and with each of its numbers
- * one more and one less: a line for each record, with the checks that say another thing then and a
+/* Of a history without each of its records, with each of them twice, with each of its numbers one
+ * more and one less, with each of its words another one, and each record in the same moment as each
+ * of those around it: a line for each record, with the checks that say another thing then and a
  * sum over all that is said. */
 void verdicts_of_changes(const char *history, struct buf *out);
 
