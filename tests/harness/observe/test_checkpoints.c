@@ -210,6 +210,127 @@ static void test_what_changed_is_read_again(void **state) {
     arena_fini(&a);
 }
 
+/* All that is told of the directory, without its name. */
+static void assert_told(const char *wanted) {
+    struct buf text = {0};
+    struct json_writer w = {.out = &text};
+    struct checkpoints *c = checkpoints_new(dir, NULL);
+    json_object(&w, NULL);
+    checkpoints_put(c, &w);
+    json_end_object(&w);
+    const char *told = strstr(buf_str(&text), "\"newest\"");
+    assert_non_null(told);
+    assert_string_equal(told, wanted);
+    checkpoints_free(c);
+    buf_fini(&text);
+}
+
+/* One checkpoint, of step 10, with files a ("abcd") and b ("efghi"), and this in its manifest. */
+static void tell_of(const char *rest, const char *wanted) {
+    char manifest[1200];
+    snprintf(manifest, sizeof(manifest), "{\"format\":\"ranktrain-checkpoint\",\"round\":3,%s}",
+             rest);
+    write_file("step-00000010", "a", "abcd");
+    write_file("step-00000010", "b", "efghi");
+    write_file("step-00000010", "manifest.json", manifest);
+    assert_told(wanted);
+}
+
+#define DAMAGED(why)                                                                               \
+    "\"newest\":-1,\"complete\":[],\"damaged\":[{\"path\":\"step-00000010\",\"why\":\"" why        \
+    "\"}],\"drafts\":0}"
+#define COMPLETE(more)                                                                             \
+    "\"newest\":10,\"complete\":[{\"step\":10,\"round\":3,\"path\":\"step-00000010\"" more         \
+    "}],\"damaged\":[],\"drafts\":0}"
+#define SUM_A          "88d4266fd4e6338d13b845fcf289579d209c897823b9217da3e161936f031589"
+#define SUM_B          "959d1b333574401775ac9d6551d3166ce55a28961c9fbd9d3571ef0ff1fbf3db"
+#define SUM            "19cc02f26df43cc571bc9ed7b0c4d29224a3ec229529221725ef76d021c8326f"
+#define FILE_A(more)   "{\"name\":\"a\",\"bytes\":4,\"sha256\":\"" SUM_A "\"" more "}"
+#define FILE_B(more)   "{\"name\":\"b\",\"bytes\":5,\"sha256\":\"" SUM_B "\"" more "}"
+#define WEIGHTS(first) ",\"tensor\":\"weights\",\"first\":" first
+
+static void test_each_damage_is_told_in_its_words(void **state) {
+    (void)state;
+    static const struct {
+        const char *manifest, *told;
+    } rows[] = {
+        {"\"step\":10", DAMAGED("its manifest lists no files")},
+        {"\"step\":10,\"files\":[]", DAMAGED("its manifest lists no files")},
+        {"\"files\":[" FILE_A("") "]", DAMAGED("its manifest is of step -1")},
+        {"\"step\":11,\"files\":[" FILE_A("") "]", DAMAGED("its manifest is of step 11")},
+        {"\"step\":10,\"files\":[{\"bytes\":4}]",
+         DAMAGED("its manifest lists a file without a proper name")},
+        {"\"step\":10,\"files\":[{\"name\":\"../a\",\"bytes\":4}]",
+         DAMAGED("its manifest lists a file without a proper name")},
+        {"\"step\":10,\"files\":[{\"name\":\"a\",\"bytes\":5,\"sha256\":\"" SUM_A "\"}]",
+         DAMAGED("a has 4 bytes, its manifest says 5")},
+        {"\"step\":10,\"files\":[{\"name\":\"a\",\"sha256\":\"" SUM_A "\"}]",
+         DAMAGED("a has 4 bytes, its manifest says -1")},
+        {"\"step\":10,\"files\":[" FILE_A("") ",{\"name\":\"b\",\"bytes\":5,\"sha256\":\"" SUM_A
+                                              "\"}]",
+         DAMAGED("b does not have the checksum of its manifest")},
+        {"\"step\":10,\"model\":\"m\",\"files\":[" FILE_A(WEIGHTS("0")) "," FILE_B(
+             WEIGHTS("2")) "]",
+         DAMAGED("b begins at byte 8 of the weights, and 4 come before it")},
+        {"\"step\":10,\"files\":[" FILE_A(WEIGHTS("1")) "]",
+         DAMAGED("a begins at byte 4 of the weights, and 0 come before it")},
+        {"\"step\":10,\"files\":[" FILE_A("") "," FILE_B("") "]", COMPLETE("")},
+        {"\"step\":10,\"model\":\"m\",\"files\":[" FILE_A("") "," FILE_B("") "]", COMPLETE("")},
+        {"\"step\":10,\"files\":[" FILE_A(WEIGHTS("0")) "]", COMPLETE("")},
+        {"\"step\":10,\"model\":\"m\",\"files\":[" FILE_A(WEIGHTS("0")) "," FILE_B("") "]",
+         COMPLETE(",\"model\":\"" SUM_A "\"")},
+        {"\"step\":10,\"model\":\"m\",\"files\":[" FILE_A(WEIGHTS("0")) "," FILE_B(
+             WEIGHTS("1")) "]",
+         COMPLETE(",\"model\":\"" SUM "\"")},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        tell_of(rows[i].manifest, rows[i].told);
+}
+
+static void test_what_has_no_manifest_of_the_format_is_damaged(void **state) {
+    (void)state;
+    write_file("step-00000010", "manifest.json", "{\"format\":\"another\",\"step\":10}");
+    assert_told(DAMAGED("its manifest is not of the format ranktrain-checkpoint"));
+}
+
+/* Exactly which names are a checkpoint's, which a draft's, and which nobody's. */
+static void test_names_tell_checkpoints_drafts_and_all_else_apart(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        int checkpoint, draft;
+    } rows[] = {{"step-1234567", 0, 0},
+                {"step-12345678", 1, 0},
+                {"step-123456789012", 1, 0},
+                {"step-9223372036854775807", 1, 0},
+                {"step-9223372036854775808", 0, 0},
+                {"step-0000000000000000000000000000000000000000000000000000000007", 1, 0},
+                {"step-00000000000000000000000000000000000000000000000000000000007", 0, 0},
+                {"step-12345678x", 0, 0},
+                {"step_12345678", 0, 0},
+                {".step-00000025.3", 0, 1},
+                {"model.tmp", 0, 1},
+                {"tmp-abc", 0, 1},
+                {"step-25.part", 0, 1},
+                {"a-draft-of", 0, 1},
+                {"model~", 0, 1},
+                {"~model", 0, 0},
+                {"party", 0, 0}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct arena a = {0};
+        char path[200];
+        write_file(rows[i].name, "x", "");
+        struct checkpoints *c = checkpoints_new(dir, NULL);
+        const struct json *j = read_it(c, &a);
+        assert_int_equal(json_get(j, "damaged")->length, rows[i].checkpoint);
+        assert_int_equal(json_get_i64(j, "drafts", -1), rows[i].draft);
+        checkpoints_free(c);
+        arena_fini(&a);
+        snprintf(path, sizeof(path), "%s/%s", dir, rows[i].name);
+        assert_int_equal(file_remove_tree(path, NULL), 0);
+    }
+}
+
 int main(int argc, char **argv) {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
@@ -225,6 +346,9 @@ int main(int argc, char **argv) {
         T(test_what_is_no_plain_file_is_damage),
         T(test_checkpoints_in_a_run_are_reached_through_its_folder),
         T(test_what_changed_is_read_again),
+        T(test_each_damage_is_told_in_its_words),
+        T(test_what_has_no_manifest_of_the_format_is_damaged),
+        T(test_names_tell_checkpoints_drafts_and_all_else_apart),
     };
 #undef T
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
