@@ -29,6 +29,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { SIGNALS_MAX = 64, CANNOT_EXECUTE = 126 };
@@ -392,6 +394,9 @@ static void on_reaped(void *arg, enum guard_reason reason) {
 static void on_guard_dead(void *arg, pid_t pid, int wait_status, bool fenced) {
     struct event e = {.kind = EVENT_GUARD_DEAD,
                       .guard_dead = {.pid = pid, .wait_status = wait_status, .fenced = fenced}};
+    if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status))
+        line_say(LINE_ERROR, "guard", "the workers' guard (pid %d) cannot go on: %s", (int)pid,
+                 strerror(WEXITSTATUS(wait_status)));
     agent_step(arg, &e);
 }
 

@@ -18,14 +18,14 @@ static const char *message_of(const struct json *root) {
 void error_file_text(const char *path, char *ret, size_t size) {
     BUF_FINI struct buf b = {0};
     ARENA_FINI struct arena a = {0};
+    struct err err = {0};
+    int code = file_read(path, ERROR_FILE_MAX, &b, &err);
+    const char *text = code ? err.msg : message_of(json_parse(&a, buf_str(&b), b.len, NULL));
     ret[0] = '\0';
-    if (file_read(path, ERROR_FILE_MAX, &b, NULL) == 0) {
-        const char *text = message_of(json_parse(&a, buf_str(&b), b.len, NULL));
-        if (text)
-            snprintf(ret, size, "%s", text);
-        else
-            snprintf(ret, size, "%s holds no error message", path);
-    }
+    if (text)
+        snprintf(ret, size, "%s", code == -ENOENT ? "" : text);
+    else
+        snprintf(ret, size, "%s holds no error message", path);
 }
 
 static void put_message(struct json_writer *w, const struct json *message, int code) {

@@ -9,7 +9,8 @@
 
 #include <stddef.h>
 
-/* Its message; "" when there is no such file. A file without one is said to be one. */
+/* Its message; "" when there is no such file. A file without one is said to be one, and why one cannot be
+ * read is said, too. */
 void error_file_text(const char *path, char *ret, size_t size);
 
 /* Writes it once more at `to`, in place of what is there, with the code by which the worker ended

@@ -110,7 +110,7 @@ static void forget_launch(struct worker_processes *g) {
 void group_start(struct worker_processes *g, const struct launch_order *l, struct arena *a,
                  int64_t fence_ns, const struct group_events *ev, void *arg) {
     assert(g->phase == GROUP_NONE && !g->stacks && l->n > 0);
-    int ends[2] = {-1, -1};
+    int ends[2] = {-1, -1}, code;
     free(g->pids);
     *g = (struct worker_processes){
         .phase = GROUP_RUNNING, .reason = GUARD_ENDED, .n = l->n, .failures = -1, .memory = *a};
@@ -119,8 +119,9 @@ void group_start(struct worker_processes *g, const struct launch_order *l, struc
     g->told = g->pids + l->n;
     g->stacks = mmap(NULL, l->n * (size_t)VFORK_SPAWN_STACK, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-    if (g->stacks == MAP_FAILED || process_report_pipe(ends) < 0)
-        abort();
+    code = g->stacks == MAP_FAILED ? -errno : process_report_pipe(ends);
+    if (code < 0)
+        _exit(-code); /* the agent says why, and makes another guard */
     g->failures = ends[0];
     fcntl(g->failures, F_SETFL, O_NONBLOCK);
     begin_all(g, l, fence_ns, ends[1], ev, arg);

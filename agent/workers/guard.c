@@ -422,7 +422,8 @@ int guard_start(struct guard *g, const struct worker_spec *spec, struct err *err
 /* A guard that does not read is stopped or worse. What must be done then is done to it: with it the
  * kernel kills the workers. */
 static void send_order(struct guard *g, struct order order, bool urgent) {
-    if (g->sock >= 0 && order_send(g->sock, &order, sizeof(order), -1) == -EAGAIN && urgent)
+    if (g->sock >= 0 && order_may_go_later(order_send(g->sock, &order, sizeof(order), -1)) &&
+        urgent)
         process_signal(&g->process, SIGKILL);
 }
 

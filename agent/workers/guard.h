@@ -63,7 +63,8 @@ struct guard_events {
 
 /* Keeps argv, where a guard that is a fork writes its name for who lists processes. */
 bool guard_is_me(char **argv);
-/* The guard's own life; returns its exit code. */
+/* The guard's own life; returns its exit code: the errno of what it cannot go on without, 64 where no
+ * agent has started it, or 0. */
 int guard_main(void);
 
 /* Starts a guard; returns before it is set up. No thread may exist yet, and what the standard

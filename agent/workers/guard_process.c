@@ -77,7 +77,7 @@ static void flush_queue(struct life *l) {
     size_t sent = 0;
     while (sent < l->queue_n && l->agent >= 0 && !l->forking) {
         struct guard_process_queued *q = &l->queue[sent];
-        if (order_send(l->agent, &q->report, sizeof(q->report), q->pidfd) == -EAGAIN)
+        if (order_may_go_later(order_send(l->agent, &q->report, sizeof(q->report), q->pidfd)))
             break;
         file_close(&q->pidfd);
         sent++;
@@ -164,11 +164,12 @@ static void take_deadline(struct life *l, const struct order *o) {
 static void start(struct life *l, int fd) {
     ARENA_FINI struct arena a = {0};
     struct launch_order launch;
-    if (fd < 0 || launch_read(fd, &a, &launch, NULL) < 0)
-        _exit(1);
+    int code = fd < 0 ? -EMFILE : launch_read(fd, &a, &launch, NULL);
+    if (code < 0)
+        _exit(-code);
     str_copy(l->scratch, sizeof(l->scratch), launch.scratch);
-    if (launch.sandbox && confinement_divide(NULL) < 0)
-        _exit(1);
+    if (launch.sandbox && (code = confinement_divide(NULL)) < 0)
+        _exit(-code);
     if (launch.deadline_required && clock_boottime_ns() >= l->fence_ns) {
         tell(l, (struct guard_report){REPORT_REAPED, 0, 0, GUARD_REFUSED, 0}, -1);
         file_close(&l->lifeline);
@@ -296,8 +297,9 @@ int guard_main(void) {
     if (getsockopt(AGENT_FD, SOL_SOCKET, SO_TYPE, &type, &size) < 0 || type != SOCK_SEQPACKET)
         return 64;
     fcntl(AGENT_FD, F_SETFD, FD_CLOEXEC);
-    if (begin(&l) < 0)
-        return 1;
+    int code = begin(&l);
+    if (code < 0)
+        return -code;
     while (l.agent >= 0 || l.group.phase != GROUP_NONE)
         turn(&l);
     give_back(&l);

@@ -17,6 +17,10 @@ int order_send(int sock, const void *message, size_t size, int fd) {
     return r == -ECONNRESET ? -EPIPE : r;
 }
 
+bool order_may_go_later(int code) {
+    return code == -EAGAIN || code == -ENOBUFS || code == -ENOMEM || code == -ETOOMANYREFS;
+}
+
 int order_receive(int sock, void *message, size_t size, int *ret_fd) {
     size_t passed = 1;
     int fd = -1;

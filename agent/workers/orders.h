@@ -48,6 +48,9 @@ struct guard_report {
 
 /* Both -EAGAIN when the other side does not keep up, -EPIPE when it is gone. fd -1: none. */
 int order_send(int sock, const void *message, size_t size, int fd);
+/* Whether what order_send returned means that the same may be sent later: the other side does not keep up, or
+ * the kernel has no room just now. */
+bool order_may_go_later(int code);
 /* 1 for a message, 0 at the end, -EAGAIN when there is none. *ret_fd is the receiver's. */
 int order_receive(int sock, void *message, size_t size, int *ret_fd);
 

@@ -242,10 +242,9 @@ static int make_dir(const char *path, mode_t mode, struct err *err) {
     struct stat st;
     if (mkdir(path, mode) == 0)
         return 0;
-    int code = -errno;
-    if (code == -EEXIST && stat(path, &st) == 0)
+    if (errno == EEXIST && stat(path, &st) == 0)
         return S_ISDIR(st.st_mode) ? 0 : err_set(err, -ENOTDIR, "make the directory %s", path);
-    return err_set(err, code, "make the directory %s", path);
+    return err_set(err, -errno, "make the directory %s", path);
 }
 
 int file_make_dirs(const char *path, mode_t mode, struct err *err) {

@@ -31,6 +31,7 @@ struct loop {
     struct event_base *base;
     struct list sources;
     int schedstat; /* -1: lateness is not watched */
+    int broken;    /* -errno: the kernel has no room to watch what it was to */
     struct loop_turn turn;
 };
 
@@ -134,7 +135,10 @@ static int run_by_turns(struct loop *l) {
 }
 
 int loop_run(struct loop *l, struct err *err) {
-    if ((l->schedstat < 0 ? event_base_dispatch(l->base) : run_by_turns(l)) >= 0)
+    int r = l->broken ? 0 : l->schedstat < 0 ? event_base_dispatch(l->base) : run_by_turns(l);
+    if (l->broken)
+        return err_set(err, l->broken, "watch a descriptor (fs.epoll.max_user_watches)");
+    if (r >= 0)
         return 0;
     return err_set(err, errno ? -errno : -EIO, "run the event loop");
 }
@@ -167,6 +171,16 @@ static struct loop_source *source_new(struct loop *l, int fd, short what, void *
     return s;
 }
 
+/* What is not watched is waited for in vain: the loop ends. A regular file cannot be watched, which is
+ * no such thing. */
+static void watch(struct loop_source *s) {
+    struct loop *l = s->loop;
+    if (event_add(s->event, NULL) == 0 || (errno != ENOSPC && errno != ENOMEM))
+        return;
+    l->broken = -errno;
+    event_base_loopbreak(l->base);
+}
+
 static short fd_flags(int what) {
     return (short)(EV_PERSIST | (what & LOOP_READ ? EV_READ : 0) |
                    (what & LOOP_WRITE ? EV_WRITE : 0));
@@ -176,7 +190,7 @@ struct loop_source *loop_fd(struct loop *l, int fd, int what, loop_fd_fn *fn, vo
     struct loop_source *s = source_new(l, fd, fd_flags(what), arg);
     s->on_fd = fn;
     if (what)
-        event_add(s->event, NULL);
+        watch(s);
     return s;
 }
 
@@ -184,7 +198,7 @@ void loop_fd_set(struct loop_source *s, int what) {
     event_del(s->event);
     event_assign(s->event, s->loop->base, s->fd, fd_flags(what), dispatch, s);
     if (what)
-        event_add(s->event, NULL);
+        watch(s);
 }
 
 struct loop_source *loop_timer(struct loop *l, loop_timer_fn *fn, void *arg) {
@@ -209,7 +223,7 @@ void loop_timer_off(struct loop_source *s) {
 struct loop_source *loop_signal(struct loop *l, int signo, loop_signal_fn *fn, void *arg) {
     struct loop_source *s = source_new(l, signo, EV_SIGNAL | EV_PERSIST, arg);
     s->on_signal = fn;
-    event_add(s->event, NULL);
+    watch(s);
     return s;
 }
 

@@ -56,6 +56,7 @@ class Place:
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="tried-")
         self.tmp, self.spared = self.inside("tmp"), set()
+        self.mark = f"{MARK}-{os.path.basename(self.folder)}"
         os.mkdir(self.tmp)
         os.chmod(self.folder, 0o755)
         os.chmod(self.tmp, 0o1777)
@@ -74,7 +75,7 @@ class Place:
         """The caller's, without what a launcher or the harness has told this worker."""
         known = ("RANKQUAKE", "TORCHELASTIC", "RANKRUN", "PET_")
         env = {k: v for k, v in os.environ.items() if not k.startswith(known)}
-        name, value = MARK.split("=")
+        name, value = self.mark.split("=")
         return {**env, name: value, "TMPDIR": self.tmp, "XDG_RUNTIME_DIR": self.tmp, **more}
 
     def begin(self, *words, env=None, limits=(), user=None, **more):
@@ -102,7 +103,7 @@ class Place:
             try:
                 with open(f"/proc/{pid}/environ") as f, open(f"/proc/{pid}/stat") as stat:
                     ended = stat.read().rsplit(")", 1)[1].split()[0] == "Z"
-                    holds(f"a process that is left, after {said!r}", ended or MARK not in f.read(), pid)
+                    holds(f"a process that is left, after {said!r}", ended or self.mark not in f.read(), pid)
             except OSError:
                 pass  # it has ended, or is another's
         left = [name for name in os.listdir(self.tmp) if name != "rankrun"]
@@ -711,24 +712,25 @@ def meet(last):
         pass
 
 
-def try_all(chapters):
+def try_all(chapters, known):
     for name in chapters:
         place, began = Place(), time.monotonic()
-        globals()["try_" + name](place)
+        known["try_" + name](place)
         print(f"{name} took {time.monotonic() - began:.1f} s", flush=True)
         place.fini()
 
 
-def main():
+def main(known=None):
+    known = known or globals()
     if sys.argv[1] == "alone":
-        return try_all(sys.argv[2:])
+        return try_all(sys.argv[2:], known)
     steps, chapters = int(sys.argv[1]), sys.argv[2:]
     last, first_round = os.environ["RANK"] == str(int(os.environ["WORLD_SIZE"]) - 1), os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
     rq = rankquake.Client()
     rq.ready()
     for step in range(1, steps + 1):
         if step == 2 and first_round:
-            try_all(chapters if last else [])
+            try_all(chapters if last else [], known)
             meet(last)
         time.sleep(0.02)
         rq.step(step, loss=1 / step, samples=1)

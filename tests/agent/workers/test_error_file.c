@@ -58,6 +58,19 @@ static void test_a_message_that_is_a_text_is_handed_on_as_it_is(void **state) {
     expect("{\"message\":\"no\",\"timestamp\":17}");
 }
 
+static void test_a_message_that_cannot_be_read_is_said_to_be_so(void **state) {
+    (void)state;
+    char text[256] = "old";
+    error_file_text(from, text, sizeof(text));
+    assert_string_equal(text, ""); /* there is none */
+    error_file_text(dir, text, sizeof(text));
+    assert_non_null(strstr(text, dir));
+    assert_non_null(strstr(text, "Is a directory"));
+    leave("{\"message\": \"no\"}");
+    error_file_text(from, text, sizeof(text));
+    assert_string_equal(text, "no");
+}
+
 static void test_what_cannot_be_handed_on_leaves_what_is_there(void **state) {
     (void)state;
     char nowhere[128];
@@ -80,6 +93,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(
             test_a_message_gets_the_workers_code_beside_it_as_torchrun_does, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_message_that_is_a_text_is_handed_on_as_it_is, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_a_message_that_cannot_be_read_is_said_to_be_so, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_what_cannot_be_handed_on_leaves_what_is_there, set_up,
                                         tear_down),

@@ -227,6 +227,16 @@ static void test_a_side_that_does_not_read_is_told_of_and_never_waited_for(void 
     close(ends[1]);
 }
 
+static void test_what_the_kernel_has_no_room_for_may_go_later(void **state) {
+    (void)state;
+    static const int later[] = {-EAGAIN, -ENOBUFS, -ENOMEM, -ETOOMANYREFS},
+                     never[] = {0, -EPIPE, -EBADF};
+    for (size_t i = 0; i < sizeof(later) / sizeof(*later); i++)
+        assert_true(order_may_go_later(later[i]));
+    for (size_t i = 0; i < sizeof(never) / sizeof(*never); i++)
+        assert_false(order_may_go_later(never[i]));
+}
+
 int main(int argc, char **argv) {
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
@@ -240,6 +250,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_message_of_another_size_is_none),
         cmocka_unit_test(test_messages_keep_their_bounds_and_bring_descriptors),
         cmocka_unit_test(test_a_side_that_does_not_read_is_told_of_and_never_waited_for),
+        cmocka_unit_test(test_what_the_kernel_has_no_room_for_may_go_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
