@@ -22,11 +22,12 @@ import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHOW, AT_ONCE, PATIENCE = os.environ.get("SHOW"), 4, int(os.environ.get("PATIENCE", "100"))
-OPTIONS = ("--leak-check=full", "--show-leak-kinds=definite,indirect", "--errors-for-leak-kinds=definite,indirect", "--num-callers=24",
+OPTIONS = ("--leak-check=full", "--show-leak-kinds=all", "--errors-for-leak-kinds=all", "--num-callers=24",
            "--track-fds=yes", "--malloc-fill=0xa5", "--free-fill=0x5a", "--fair-sched=try", "--vgdb=no")
 # What libjpeg computes by wide registers valgrind takes for never set.
 WRAPPER = """#!/bin/sh
 rm -f {logs}/$$.copy
+: >{logs}/$$.began
 export JSIMD_FORCENONE=1 WATCHED_PIDFDS={socket} WATCHED_LOGS={logs} WATCHED_ANEW={path} LD_PRELOAD={beneath}
 exec valgrind {options} --log-file={logs}/%p {program} "$@"
 """
@@ -90,7 +91,7 @@ class Watch:
                 text = re.sub(r"^(==|--)\d+(==|--) ?", "", f.read(), flags=re.M)
             whole = "\nERROR SUMMARY: " in text and "\nProcess terminating " not in text and not os.path.exists(path + ".copy")
             ended += whole
-            said = faults_of(text, whole)
+            said = faults_of(text, whole, os.path.exists(path + ".began"))
             if said:
                 command = re.search(r"^Command: (.*)", text, re.M)
                 wrong.append(f"{command[1] if command else '?'} (process {name}):\n{said}")
@@ -103,21 +104,26 @@ class Watch:
 
 
 CALL = re.compile(r" +(at|by) 0x")
+# Streams that print in place of the standard ones to the very end; what libraries keep that are not ours, nor libc.
+KEPT = re.compile(r" (printing_begin|_dl_\w+|__tls_get_addr) \(|\(in (?!\S*/(libc|vgpreload|beneath))\S+\.so")
 ENDED = re.compile(r"Process terminating with default action of signal (1|2|3|9|10|12|13|14|15|25) ")
 
 
-def faults_of(text, whole):
-    """The paragraphs that tell of an error; and, of one that came to its end, of what it did not give back."""
+def faults_of(text, whole, began):
+    """The paragraphs that tell of an error; and, of one that came to its end, of what it did not give back: what nobody can reach, and,
+    of one that is no fork, and holds nothing of its parent, what is reachable, too."""
     body = text.split("\nParent PID: ", 1)[-1].split("\n", 1)[-1]
     paragraphs = [p.strip("\n") for p in re.split(r"\n\s*\n", body)]
-    return "\n".join(p for p in paragraphs if is_fault(p, whole))
+    return "\n".join(p for p in paragraphs if is_fault(p, whole, began))
 
 
-def is_fault(paragraph, whole):
+def is_fault(paragraph, whole, began):
     if re.search(r"^Open ", paragraph, re.M):
         return whole and not paragraph.endswith("<inherited from parent>")
     if re.search(r"are (definitely|indirectly) lost in loss record", paragraph):
         return whole
+    if re.search(r"are (still reachable|possibly lost) in loss record", paragraph):
+        return whole and began and not KEPT.search(paragraph)
     return bool(CALL.search(paragraph)) and not ENDED.match(paragraph)
 
 
