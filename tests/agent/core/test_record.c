@@ -63,9 +63,36 @@ static void twist_members(struct view *v) {
     view_settle(v);
 }
 
+/* Rounds that cost nothing have ended almost as soon as they had begun. */
+static void twist_rounds(struct rendezvous *p) {
+    struct view *v = &p->coordinator.view;
+    p->cur.max_free_rounds = 20 + draw(20);
+    v->head.free_rounds = draw(24);
+    v->head.brief_rounds = 4 + draw(10);
+    v->head.free_age_ms = draw(3) * 1800000LL;
+    p->ran_ns = p->now.monotonic_ns - draw(40) * draw(40) * 10000000LL;
+    p->ended_ns = p->ran_ns + draw(5) * 500000000LL;
+    p->coordinator.wake_ns = 0;
+    v->changed = true;
+    if (!v->head.last_round || !draw(4))
+        return;
+    v->head.phase = v->head.phase == HEAD_FORM ? HEAD_FORM : HEAD_END;
+    v->head.cause = CAUSE_MEMBERSHIP;
+    for (size_t i = 0; i < v->n; i++) {
+        v->members[i]->acked = true;
+        v->members[i]->ack.why = ACK_OK;
+    }
+}
+
 static void twist(struct rendezvous *p) {
     int64_t grace_ns = p->config.stop_timeout_ns;
     switch (draw(16)) {
+    case 10:
+        twist_rounds(p);
+        break;
+    case 11:
+        rendezvous_reseed(p, (uint64_t)draw(1000));
+        break;
     case 8:
     case 9:
         p->coordinator.wake_ns = 0;
