@@ -45,7 +45,7 @@ read -r guard <told
 printf '{"message": "it is tried"}' >"$TORCHELASTIC_ERROR_FILE"
 exit 3
 """
-JOB = ("--standalone", "--nproc-per-node=2", "--max-restarts=1", "--log-dir=logs", "--tee=3", "--duplicate-stdout-filters=out",
+JOB = ("--nproc-per-node=2", "--max-restarts=1", "--log-dir=logs", "--tee=3", "--duplicate-stdout-filters=out",
        "--no-python", "sh", "work.sh")
 
 
@@ -138,14 +138,25 @@ class Run:
 
 def agent(run):
     """The launcher's first process, from its start to its end."""
-    return run.ended(run.begin(*JOB, before=run.traced()))
+    return run.ended(run.begin("--standalone", *JOB, before=run.traced()))
+
+
+def member(run):
+    """The first process of a launcher whose store is another's."""
+    store = run.begin("store", "--host=127.0.0.1", "--port=0")
+    line = next(line for line in store.stdout if "listening on 127.0.0.1:" in line)
+    code = run.ended(run.begin("--nnodes=1", "--rdzv-id=tried", "--rdzv-backend=etcd-v3", f"--rdzv-endpoint=127.0.0.1:{line.rsplit(':', 1)[1].strip()}",
+                               *JOB, before=run.traced()))
+    store.terminate()
+    store.communicate()
+    return code
 
 
 def guard(run):
     """The parent of its workers, from the end of the first round on, and those workers until they are who they are to be."""
     for name in ("go", "ready"):
         os.mkfifo(run.place.inside(name))
-    child = run.begin(*JOB)
+    child = run.begin("--standalone", *JOB)
     with open(run.place.inside("ready")) as f:
         pid = f.read().strip()
     with subprocess.Popen([*run.traced("-f", "--detach-on=execve"), "-p", pid], text=True, stderr=subprocess.PIPE) as tracer:
@@ -171,25 +182,34 @@ def tried(how, failing):
     return wrong and f"a launcher of which fails {at or failing}: {wrong}, after {run.said[-1500:]!r}"
 
 
-def distinct(how):
-    """The calls to let fail, learned from a run in which none does: all behind those of the loader, but lines that are shown."""
-    run, count, found = Run(None), {}, set()
+def kind(process, name, rest):
+    """Calls that differ in numbers and names alone are of one kind."""
+    return process, name, re.sub(r'".*"|[0-9a-fx]+', "", rest.split(" = ")[0])
+
+
+def distinct(how, most):
+    """The calls to let fail, learned from a run in which none does: all behind those of the loader, but lines that are
+    shown, and of no kind more than so many."""
+    run, count, found, seen = Run(None), {}, set(), {}
     code = how(run)
     holds("a launcher that is traced", code == 0 and not run.wrong(code), run.said)
     calls = run.calls()
-    loaded = next((i for i, call in enumerate(calls) if call[1] == "munmap"), 0) if how is agent else 0
+    loaded = next((i for i, call in enumerate(calls) if call[1] == "munmap"), 0) if how is not guard else 0
     for i, (process, name, rest) in enumerate(calls):
         count[process, name] = count.get((process, name), 0) + 1
         if i > loaded and not (name == "write" and rest[:2] in ("1,", "2,")):
-            found |= {(name, error, count[process, name]) for error in FAILS.get(name, ())}
+            of = kind(process, name, rest)
+            seen[of] = seen.get(of, 0) + 1
+            if seen[of] <= most:
+                found |= {(name, error, count[process, name]) for error in FAILS.get(name, ())}
     run.place.nothing_left(run.said)
     run.place.fini()
     return sorted(found)
 
 
-def sweep(how):
+def sweep(how, most=1000):
     """Each fails once, some side by side; the first that is wrong ends it."""
-    failing = distinct(how)
+    failing = distinct(how, most)
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0)) + 1) as pool:
         for wrong in pool.map(lambda one: tried(how, one), failing):
             if wrong:
@@ -212,8 +232,12 @@ def try_guard(place):
     sweep(guard)
 
 
+def try_member(place):
+    sweep(member, 2)
+
+
 if __name__ == "__main__":
     why = refused()
     if why:
         print(f"nothing can be traced here, so no call fails: {why}")
-    trying.main({"try_agent": lambda place: None, "try_guard": lambda place: None} if why else globals())
+    trying.main({"try_agent": lambda place: None, "try_guard": lambda place: None, "try_member": lambda place: None} if why else globals())
