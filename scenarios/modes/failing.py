@@ -277,6 +277,9 @@ def fail(way, call, n, where, error):
             otherwise(f"{what}: it ends with 0, and its last checkpoint is not complete", way.complete())
     elif not any(s[0] == 1 and word and word in s[2] for s in said for word in words) or any(s[0] not in (0, 1, -signal.SIGTERM) for s in said):
         otherwise(f"{what}: it ends without the system's word", *said)
+    for gone in re.findall(r".* is gone: .*", "".join(s[2] for s in said)):
+        if not re.search(r"rank [0-9] at (127\.0\.0\.1|\?):[0-9]+ is gone: ", gone):
+            otherwise(f"{what}: who is gone is not named", gone)
     if error == "EINTR" and code != 0 and SAID["write"] not in err and "OpenBLAS" not in err:
         otherwise(f"{what}: it is interrupted, and does not go on", *said)
     if way.ranks == 1 and way.follow and way.name != "loaders":
