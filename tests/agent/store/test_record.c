@@ -224,15 +224,18 @@ static void see_read(const struct buf *text) {
     struct err err = {0};
     int rc = gateway_take_txn_result(&a, text->data, text->len, &result, &err);
     see_text(err.msg);
+    see((uint64_t)(int64_t)rc);
     if (rc == 0)
         see_pairs(&result);
     err = (struct err){0};
     rc = gateway_take_line(&a, text->data, text->len, &line, &err);
     see_text(err.msg);
+    see((uint64_t)(int64_t)rc);
     see(rc == 0 ? (uint64_t)line.revision << 2 | line.created << 1 | line.canceled : 0);
     err = (struct err){0};
     rc = gateway_take_lease_answer(&a, text->data, text->len, &lease, &err);
     see_text(err.msg);
+    see((uint64_t)(int64_t)rc);
     see(rc == 0 ? (uint64_t)lease.id << 32 ^ (uint64_t)lease.ttl_s : 0);
     const char *error = gateway_take_error(&a, text->data, text->len);
     see_text(error);
