@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 enum { BYTES_MAX = 10000 };
 
@@ -116,12 +118,48 @@ static void test_one_that_is_abandoned_is_ended_unheard(void **state) {
     assert_int_equal(h.times, 0);
 }
 
+/* With so few descriptors left that something of it has no room, each number from none up. */
+static void test_where_descriptors_are_too_few_it_is_told_and_nothing_is_left(void **state) {
+    (void)state;
+    struct rlimit had, few;
+    bool started = false;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &had), 0);
+    for (rlim_t left = 0; left < 32 && !started; left++) {
+        struct err err = {0};
+        struct heard h = {.loop = loop_new(&err)};
+        const char *const argv[] = {"/bin/true", NULL};
+        const struct question_spec spec = {
+            .program = {.argv = argv}, .bytes_max = BYTES_MAX, .within_ns = LONG_NS};
+        int next = dup(2);
+        assert_true(h.loop && next >= 0);
+        close(next);
+        few = (struct rlimit){.rlim_cur = (rlim_t)next + left, .rlim_max = had.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        struct question *q = question_ask(h.loop, &spec, on_answer, &h, &err);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &had), 0);
+        started = q != NULL;
+        if (!started) {
+            assert_true(err.code < 0 && *err.msg);
+            if (left == 0)
+                assert_non_null(strstr(err.msg, "make a pipe"));
+            int again = dup(2);
+            close(again);
+            assert_int_equal(again, next);
+        }
+        assert_null(question_abandon(q));
+        assert_int_equal(h.times, 0);
+        loop_free(h.loop);
+    }
+    assert_true(started);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_answers_with_what_it_prints_and_how_it_ends),
         cmocka_unit_test(test_one_that_is_too_late_is_ended_with_all_it_has_started),
         cmocka_unit_test(test_one_that_cannot_be_started_is_told_at_once),
         cmocka_unit_test(test_one_that_is_abandoned_is_ended_unheard),
+        cmocka_unit_test(test_where_descriptors_are_too_few_it_is_told_and_nothing_is_left),
     };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
