@@ -74,6 +74,19 @@ int equal(const char *a, const char *b) {
 }
 C
 [ "$("$mutate" list equal.c -- | grep -c ':arguments-swapped:')" = 1 ] || fail 'what is asked for equality alone is swapped'
+# Of two that are equal either is the larger, but not of two others.
+cat >larger.c <<'C'
+int larger(int a, int b);
+int larger(int a, int b) {
+    int c = a < b ? b : (a);
+    if (c > b)
+        c = b;
+    if (c > a)
+        b = c;
+    return a < b ? c : b;
+}
+C
+[ "$("$mutate" list larger.c -- | grep ':comparison-off-by-one:' | cut -f 1 | tr '\n' ' ')" = 'larger.c:6 larger.c:8 ' ] || fail 'which of two that are equal is taken is asked, or which of two others is not'
 
 # Names survive what is changed elsewhere, draws repeat.
 "$mutate" list small.c | cut -f 2 >before

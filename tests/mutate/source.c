@@ -113,6 +113,11 @@ bool node_reads(const struct source *s, const struct node *n, const char *text) 
     return n->end - n->begin == len && memcmp(s->text.data + n->begin, text, len) == 0;
 }
 
+bool node_alike(const struct source *s, const struct node *a, const struct node *b) {
+    return a->end - a->begin == b->end - b->begin &&
+           memcmp(s->text.data + a->begin, s->text.data + b->begin, a->end - a->begin) == 0;
+}
+
 bool node_opens(const struct source *s, const struct node *n, const char *word) {
     const char *at = s->text.data + n->begin;
     size_t len = strlen(word);

@@ -37,6 +37,8 @@ struct node *node_child(const struct node *n, int index); /* NULL: has no such *
 int node_children(const struct node *n);
 /* Whether this is what stands there, word for word. */
 bool node_reads(const struct source *s, const struct node *n, const char *text);
+/* Whether the same stands at both places, word for word. */
+bool node_alike(const struct source *s, const struct node *a, const struct node *b);
 /* Whether it begins with this word. */
 bool node_opens(const struct source *s, const struct node *n, const char *word);
 /* Whether nothing but this stands between two, white space aside. */

@@ -1,17 +1,10 @@
 /* Two arguments of one type that stand in each other's place, where that is something else. */
 #include "tests/mutate/operators/call.h"
 
-#include <string.h>
-
 static bool are_alike(const struct node *a, const struct node *b) {
     CXType of_a = clang_getCanonicalType(clang_getCursorType(node_bare(a)->cursor));
     CXType of_b = clang_getCanonicalType(clang_getCursorType(node_bare(b)->cursor));
     return clang_equalTypes(of_a, of_b);
-}
-
-static bool read_alike(const struct source *s, const struct node *a, const struct node *b) {
-    return a->end - a->begin == b->end - b->begin &&
-           memcmp(s->text.data + a->begin, s->text.data + b->begin, a->end - a->begin) == 0;
 }
 
 /* Each with the next of its type. */
@@ -25,7 +18,7 @@ static void find(const struct finding *f, const struct node *n) {
             continue;
         while (b && !are_alike(a, b))
             b = b->next;
-        if (!b || read_alike(s, a, b) || a->end > b->begin)
+        if (!b || node_alike(s, a, b) || a->end > b->begin)
             continue;
         find_bytes(f, operator_arguments_swapped.name, node_holder(n), a->begin, b->end,
                    "%.*s%.*s%.*s", NODE_TEXT(s, b), (int)(b->begin - a->end), s->text.data + a->end,

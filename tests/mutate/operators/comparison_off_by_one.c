@@ -1,10 +1,33 @@
-/* A comparison that takes in one more, or one less. */
+/* A comparison that takes in one more, or one less, where that is something else. */
 #include "tests/mutate/operator.h"
+
+static bool are(const struct source *s, const struct node *a, const struct node *b,
+                const struct node *c, const struct node *d) {
+    return (node_alike(s, a, c) && node_alike(s, b, d)) ||
+           (node_alike(s, a, d) && node_alike(s, b, c));
+}
+
+/* a < b ? a : b, or if (a < b) a = b: of two that are equal either will do. */
+static bool picks_one_of_them(const struct source *s, const struct node *n) {
+    const struct node *a = node_bare(n->first), *b = node_bare(n->first->next), *at = n;
+    while (at->parent && node_bare(at->parent) == n)
+        at = at->parent;
+    const struct node *chooser = at->parent;
+    if (!chooser || chooser->first != at || !at->next)
+        return false;
+    if (chooser->kind == CXCursor_ConditionalOperator)
+        return are(s, a, b, node_bare(at->next), node_bare(at->next->next));
+    const struct node *set = at->next;
+    return chooser->kind == CXCursor_IfStmt && !set->next && set->kind == CXCursor_BinaryOperator &&
+           node_between(s, set->first, set->first->next, "=") &&
+           are(s, a, b, node_bare(set->first), node_bare(set->first->next));
+}
 
 static void find(const struct finding *f, const struct node *n) {
     static const char *const other[][2] = {{"<", "<="}, {"<=", "<"}, {">", ">="}, {">=", ">"}};
     const struct source *s = f->source;
-    if (n->kind != CXCursor_BinaryOperator || node_children(n) != 2)
+    if (n->kind != CXCursor_BinaryOperator || node_children(n) != 2 ||
+        picks_one_of_them(s, n))
         return;
     for (int i = 0; i < 4; i++)
         if (node_between(s, n->first, n->first->next, other[i][0]))
