@@ -207,10 +207,12 @@ void far_client_release(struct far_client *c);  /* it waits, and may go on */
 void far_client_forget(struct far_client *c);   /* what it says is not told any more */
 /* Has those processes of other hosts looked at that faults have been done to; far_seen follows. */
 void cluster_look_far(struct cluster *c, const pid_t *pids, size_t n);
-/* When what a callback tells of it has happened, by the clock of its host: while the callback lasts. On our own
- * host a program has started when that was asked for: whoever tells of it may have been kept from the processor, and a
- * worker of it is told of by another way. False: now, for all that is known; so of all else on our own host. */
+/* When what a callback tells of it has happened, by the clock of its host: while the callback lasts.
+ * False: now, for all that is known; always so of nodes on our own host. */
 bool node_moment(const struct node *n, struct clock_stamp *ret);
+/* When it was asked to run its program the last time, by our clock: the program has done nothing earlier, however late
+ * its start is told. 0: never. */
+int64_t node_asked_ns(const struct node *n);
 
 /* The page of its wall clock, as the node sees it; NULL: the plan moves no clock. */
 const char *node_clock_path(const struct node *n);

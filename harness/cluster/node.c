@@ -348,10 +348,8 @@ static void on_started(struct node *n, struct message *m) {
         n->program.pid = n->link ? host_process_number(n->port, json_get_i64(m->json, "pid", 0))
                                  : process_pid_of(n->program.pidfd);
     calls_watch(n, message_take_fd(m, 1));
-    n->telling = true;
     if (n->cluster->cb.program_started)
         n->cluster->cb.program_started(n->cluster->arg, n, n->program.pid, n->program.pidfd);
-    n->telling = false;
 }
 
 static void program_ended(struct node *n, int status) {
@@ -466,11 +464,11 @@ void node_handle(struct node *n, struct message *m) {
 }
 
 bool node_moment(const struct node *n, struct clock_stamp *ret) {
-    if (n->link)
-        return host_link_moment(n->link, ret);
-    if (n->telling)
-        *ret = (struct clock_stamp){.t_ns = n->asked_ns};
-    return n->telling;
+    return n->link && host_link_moment(n->link, ret);
+}
+
+int64_t node_asked_ns(const struct node *n) {
+    return n->asked_ns;
 }
 
 static void handle(void *arg, struct message *m) {

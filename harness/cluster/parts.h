@@ -71,7 +71,6 @@ struct node {
     enum node_state state;
     bool killed;      /* by us: its end is no surprise */
     bool asked;       /* to run its program, and has not said yet what came of it */
-    bool telling;     /* that its program has started */
     int64_t asked_ns; /* when it was asked last */
     bool again;       /* its program is run again when it has ended */
     bool empty;       /* likewise, without what it has on its disk */

@@ -112,8 +112,11 @@ static struct json_writer *record_there(struct engine *e, const struct node *n, 
 static void record_program(struct engine *e, struct node *n, const char *what, pid_t pid,
                            const int *status) {
     char kind[32];
+    /* Its node may tell of a start when its workers have been heard: it has begun by then. */
+    struct clock_stamp at = {.t_ns = status ? clock_monotonic_ns() : node_asked_ns(n)};
+    node_moment(n, &at);
     snprintf(kind, sizeof(kind), "%s-%s", node_plan(n)->is_store ? "store" : "agent", what);
-    struct json_writer *w = record_there(e, n, SOURCE_KERNEL, kind);
+    struct json_writer *w = recorder_begin_at(&e->rec, &at, SOURCE_KERNEL, kind);
     json_put_string(w, "node", node_plan(n)->name);
     json_put_i64(w, "pid", pid);
     if (status && WIFSIGNALED(*status))

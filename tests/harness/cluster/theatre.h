@@ -16,7 +16,7 @@ struct seen {
     bool up, started, exited, leftovers, injected;
     int downs, ups, status, clients;
     pid_t pid, client_pid;
-    int64_t started_ns;
+    int64_t asked_ns;
     size_t left;
     char left_text[512], error[512];
     struct wire_counters counters;
