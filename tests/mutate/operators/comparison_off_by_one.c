@@ -26,8 +26,7 @@ static bool picks_one_of_them(const struct source *s, const struct node *n) {
 static void find(const struct finding *f, const struct node *n) {
     static const char *const other[][2] = {{"<", "<="}, {"<=", "<"}, {">", ">="}, {">=", ">"}};
     const struct source *s = f->source;
-    if (n->kind != CXCursor_BinaryOperator || node_children(n) != 2 ||
-        picks_one_of_them(s, n))
+    if (n->kind != CXCursor_BinaryOperator || node_children(n) != 2 || picks_one_of_them(s, n))
         return;
     for (int i = 0; i < 4; i++)
         if (node_between(s, n->first, n->first->next, other[i][0]))
