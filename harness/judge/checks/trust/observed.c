@@ -7,13 +7,9 @@
 
 static const char broken[] = "Output: what the scenario reads from the job's output is there.";
 
-static bool ended_well(const struct worker *w) {
-    return w->exit_ns && w->exit_known && !w->exit_code && !w->exit_signal;
-}
-
 static bool any_ended_well(const struct rounds *rs) {
     for (size_t i = 0; i < rs->workers_n; i++)
-        if (ended_well(rs->workers[i]))
+        if (worker_ended_well(rs->workers[i]))
             return true;
     return false;
 }
@@ -22,7 +18,7 @@ static bool any_ended_well(const struct rounds *rs) {
 static bool could_resume(const struct trial *t) {
     int last = 0; /* round in which somebody ended well */
     for (size_t i = 0; i < t->rounds->workers_n; i++)
-        if (ended_well(t->rounds->workers[i]) && t->rounds->workers[i]->round > last)
+        if (worker_ended_well(t->rounds->workers[i]) && t->rounds->workers[i]->round > last)
             last = t->rounds->workers[i]->round;
     history_each(r, t->history) {
         if (r->source == SOURCE_DISK && record_is(r, "checkpoints") &&
