@@ -7,10 +7,10 @@
 #undef rendezvous_step
 #include "base/buf.h"
 #include "base/str.h"
-#include "base/sys/file.h"
 #include "base/rand.h"
 #include "harness/sim/sim.h"
 #include "tests/agent/core/seen.h"
+#include "tests/agent/on_record.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -317,31 +317,18 @@ static void put_all(struct buf *out) {
 
 static void test_what_is_decided_is_what_was_decided(void **state) {
     (void)state;
-    BUF_FINI struct buf is = {0}, was = {0};
-    put_all(&is);
-    assert_int_equal(file_read(path, 1 << 20, &was, NULL), 0);
-    const char *a = buf_str(&is), *b = buf_str(&was), *line = a;
-    for (; *a && *a == *b; a++, b++)
-        line = *a == '\n' ? a + 1 : line;
-    if (*a || *b)
-        fail_msg("%s: agents decide otherwise from \"%.*s\" on; `make transcripts` writes it anew, "
-                 "and the transcripts of "
-                 "tests/harness/sim say what has changed",
-                 path, (int)strcspn(line, "\n"), line);
-}
-
-static int write_record(void) {
-    BUF_FINI struct buf out = {0};
-    put_all(&out);
-    return file_write(path, out.data, out.len, NULL) < 0;
+    on_record_same(
+        path, put_all,
+        "agents decide otherwise, and the transcripts of tests/harness/sim say what has changed");
 }
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_decided_is_what_was_decided),
     };
-    if (argc > 1 && str_eq(argv[1], "--write"))
-        return write_record();
+    int code;
+    if (on_record_written(argc, argv, path, put_all, &code))
+        return code;
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

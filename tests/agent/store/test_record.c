@@ -16,7 +16,7 @@
 #include "agent/store/tree_answer.h"
 #include "base/rand.h"
 #include "base/str.h"
-#include "base/sys/file.h"
+#include "tests/agent/on_record.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -766,30 +766,16 @@ static void put_all(struct buf *out) {
 
 static void test_what_is_answered_is_what_was_answered(void **state) {
     (void)state;
-    BUF_FINI struct buf is = {0}, was = {0};
-    put_all(&is);
-    assert_int_equal(file_read(path, 1 << 20, &was, NULL), 0);
-    const char *a = buf_str(&is), *b = buf_str(&was), *line = a;
-    for (; *a && *a == *b; a++, b++)
-        line = *a == '\n' ? a + 1 : line;
-    if (*a || *b)
-        fail_msg(
-            "%s: the store says something else from \"%.*s\" on; `make transcripts` writes it anew",
-            path, (int)strcspn(line, "\n"), line);
-}
-
-static int write_record(void) {
-    BUF_FINI struct buf out = {0};
-    put_all(&out);
-    return file_write(path, out.data, out.len, NULL) < 0;
+    on_record_same(path, put_all, "the store says something else");
 }
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_answered_is_what_was_answered),
     };
-    if (argc > 1 && str_eq(argv[1], "--write"))
-        return write_record();
+    int code;
+    if (on_record_written(argc, argv, path, put_all, &code))
+        return code;
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,36 @@
+/* on_record: what was said once, line by line, is in a file, and a test says it again. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+/* Fails with the first line that is said otherwise; broken: who says otherwise, and what tells more. */
+static inline void on_record_same(const char *path, void (*say)(struct buf *out),
+                                  const char *broken) {
+    BUF_FINI struct buf is = {0}, was = {0};
+    say(&is);
+    assert_int_equal(file_read(path, 1 << 20, &was, NULL), 0);
+    const char *a = buf_str(&is), *b = buf_str(&was), *line = a;
+    for (; *a && *a == *b; a++, b++)
+        line = *a == '\n' ? a + 1 : line;
+    if (*a || *b)
+        fail_msg("%s: from \"%.*s\" on %s; `make transcripts` writes it anew", path,
+                 (int)strcspn(line, "\n"), line, broken);
+}
+
+/* Of a program that was given --write writes the file anew and returns true; *ret is its exit code. */
+static inline bool on_record_written(int argc, char **argv, const char *path,
+                                     void (*say)(struct buf *out), int *ret) {
+    BUF_FINI struct buf out = {0};
+    if (argc < 2 || !str_eq(argv[1], "--write"))
+        return false;
+    say(&out);
+    *ret = file_write(path, out.data, out.len, NULL) < 0;
+    return true;
+}
