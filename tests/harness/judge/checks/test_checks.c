@@ -1,9 +1,9 @@
 /* Checks: each of them passes a run in which all is well, and catches what is planted for it. */
+#include "tests/harness/judge/checks/all_cases.h"
 #include "tests/harness/judge/checks/cases_judge.h"
 
 #include "harness/judge/checks/check.h"
 
-#define CASES   "tests/harness/judge/checks/cases"
 #define KILLED  "worker-killed"
 #define DARK    "node-powered-off"
 #define GPUS    "gpu-worker-killed"
@@ -11,24 +11,6 @@
 #define PROBED  "probed"
 #define GIVEN   "given"
 #define WEIGHTS "weights"
-
-static struct cases cases;
-
-/* Every file is named after a check. */
-static int read_cases(void **state) {
-    (void)state;
-    struct err err = {0};
-    int rc = cases_read_all(&cases, CASES, &err);
-    if (rc < 0)
-        print_error("%s\n", err.msg);
-    return rc;
-}
-
-static int drop_cases(void **state) {
-    (void)state;
-    cases_fini(&cases);
-    return 0;
-}
 
 /* The launcher and the job say that all is well, in the very words of the evidence. */
 static const char lies[] =

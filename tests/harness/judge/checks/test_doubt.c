@@ -1,7 +1,7 @@
 /* Doubt: with the clocks of hosts anywhere within their bounds, no check finds what is not so. Each of
  * the planted wrongs is judged again as if a node of it had a clock of its own that is off: what was
  * found with one clock is found again, or is unknown. */
-#include "tests/harness/judge/checks/cases.h"
+#include "tests/harness/judge/checks/all_cases.h"
 #include "tests/harness/judge/checks/planted.h"
 
 #include "base/rand.h"
@@ -11,26 +11,7 @@
 #include "harness/judge/doubt.h"
 #include "harness/judge/views.h"
 
-#define CASES "tests/harness/judge/checks/cases"
-
 static const int64_t s = 1000000000;
-
-static struct cases cases;
-
-static int read_cases(void **state) {
-    (void)state;
-    struct err err = {0};
-    int rc = cases_read_all(&cases, CASES, &err);
-    if (rc < 0)
-        print_error("%s\n", err.msg);
-    return rc;
-}
-
-static int drop_cases(void **state) {
-    (void)state;
-    cases_fini(&cases);
-    return 0;
-}
 
 static struct scenario scenario_of(const struct planted_case *c) {
     struct scenario sc = planted_scenario(c->history);

@@ -1,27 +1,9 @@
 /* Verdicts: what all checks say of every history and every planted case is, word for word, what was
  * read and found right before. `make verdicts` writes it anew. */
+#include "tests/harness/judge/checks/all_cases.h"
 #include "tests/harness/judge/checks/verdicts_compare.h"
 
 #include <glob.h>
-
-#define CASES "tests/harness/judge/checks/cases"
-
-static struct cases cases;
-
-static int read_cases(void **state) {
-    (void)state;
-    struct err err = {0};
-    int rc = cases_read_all(&cases, CASES, &err);
-    if (rc < 0)
-        print_error("%s\n", err.msg);
-    return rc;
-}
-
-static int drop_cases(void **state) {
-    (void)state;
-    cases_fini(&cases);
-    return 0;
-}
 
 static void test_what_is_said_of_each_history_is_the_same_word_for_word(void **state) {
     (void)state;
