@@ -308,15 +308,16 @@ static bool ended_by_timer(const struct guard *g) {
 }
 
 /* Kills and reaps what a dead guard has left, a pass for every SIGCHLD, until there is no child
- * but the one that is spared. */
+ * but the one that is spared. Who ran is counted before the ended are reaped: one that ends in
+ * between would be missed by both. */
 static void collect(struct guard *g) {
     int status;
     pid_t pid;
-    process_signal_descendants_but(getpid(), g->spared, SIGKILL);
+    int killed = process_signal_descendants_but(getpid(), g->spared, SIGKILL);
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
         if (pid == g->process.pid)
             g->dead_status = status;
-    if (pid == 0 && (!g->spared || process_signal_descendants_but(getpid(), g->spared, 0) > 0))
+    if (pid == 0 && (!g->spared || killed > 0))
         return;
     pid = g->process.pid;
     g->collecting = false;
