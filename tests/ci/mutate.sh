@@ -87,6 +87,40 @@ int larger(int a, int b) {
 }
 C
 [ "$("$mutate" list larger.c -- | grep ':comparison-off-by-one:' | cut -f 1 | tr '\n' ' ')" = 'larger.c:6 larger.c:8 ' ] || fail 'which of two that are equal is taken is asked, or which of two others is not'
+# A number of several digits has one too many. How much room an array has to spare is nobody's to see: one that is shorter is a bug.
+cat >long.c <<'C'
+enum size { SMALL, LARGE, MIDDLE };
+struct room { char name[4096]; char wide[LARGE]; char narrow[MIDDLE]; };
+int longer(const char name[64]);
+int longer(const char name[64]) {
+    static const int list[8] = {7, 70};
+    int n = 9 + 0644;
+    return n + 250 + list[0] + name[0];
+}
+C
+planted() { # planted FILE: what it has on the lines that points leave
+    "$mutate" list "$1" -- | cut -f 2 | grep -E "$2" | while read -r identity; do "$mutate" apply "$identity" | diff "$1" - | sed -n 's/^> *//p'; done | sort
+}
+planted long.c ':constant-changed:' >all
+grep -qF 'static const int list[8] = {7, (70 * 10)};' all && grep -qF 'static const int list[8] = {(7 + 1), 70};' all && grep -qF 'return n + (250 * 10)' all &&
+    grep -qF 'int n = (9 + 1) + 0644;' all && grep -qF 'int n = 9 + (0644 + 1);' all || fail "constants are changed otherwise: $(cat all)"
+grep -qE '\[\((4096|64|8|LARGE)' all && fail "an array is longer: $(cat all)"
+[ "$(planted long.c ':flag-exchanged:')" = 'struct room { char name[4096]; char wide[LARGE]; char narrow[SMALL]; };' ] || fail "the lengths of arrays are exchanged otherwise: $(planted long.c ':flag-exchanged:')"
+# No clock that runs shows two moments in one nanosecond.
+mkdir -p agent/core agent/shell
+cat >agent/core/late.c <<'C'
+int late(long now_ns, long until_ns, int n, long (*clock_ns)(void));
+int late(long now_ns, long until_ns, int n, long (*clock_ns)(void)) {
+    if (now_ns > until_ns)
+        return n > 3;
+    if (clock_ns() >= n)
+        return 2;
+    return now_ns < 0;
+}
+C
+cp agent/core/late.c agent/shell/late.c
+[ "$("$mutate" list agent/core/late.c -- | grep -c ':comparison-off-by-one:')" = 4 ] || fail 'the core does not tell which of two moments comes first'
+[ "$("$mutate" list agent/shell/late.c -- | grep ':comparison-off-by-one:' | cut -f 1 | tr '\n' ' ')" = 'agent/shell/late.c:4 agent/shell/late.c:7 ' ] || fail 'two moments are told apart by a nanosecond'
 
 # Names survive what is changed elsewhere, draws repeat.
 "$mutate" list small.c | cut -f 2 >before

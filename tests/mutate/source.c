@@ -218,3 +218,13 @@ const struct node *node_bare(const struct node *n) {
         n = n->first;
     return n;
 }
+
+bool node_is_length(const struct node *n) {
+    for (n = n->parent; n && clang_isExpression(n->kind); n = n->parent)
+        if (n->kind == CXCursor_InitListExpr || n->kind == CXCursor_CallExpr)
+            return false;
+    if (!n || (n->kind != CXCursor_VarDecl && n->kind != CXCursor_FieldDecl))
+        return n && n->kind == CXCursor_ParmDecl;
+    enum CXTypeKind kind = clang_getCanonicalType(clang_getCursorType(n->cursor)).kind;
+    return kind == CXType_ConstantArray || kind == CXType_VariableArray;
+}

@@ -52,3 +52,5 @@ bool node_is_statement(const struct source *s, const struct node *n);
 struct node *node_condition(const struct source *s, const struct node *n);
 /* Without the casts that nobody wrote and the parentheses. */
 const struct node *node_bare(const struct node *n);
+/* Whether it says how long an array is that is declared there. */
+bool node_is_length(const struct node *n);

@@ -82,6 +82,12 @@ static enum CXChildVisitResult look(CXCursor c, CXCursor parent, CXClientData da
     return CXChildVisit_Continue;
 }
 
+/* An array that is longer does what it did. */
+static bool makes_longer(const struct node *n, CXCursor of, CXCursor other) {
+    return node_is_length(n) &&
+           clang_getEnumConstantDeclValue(other) >= clang_getEnumConstantDeclValue(of);
+}
+
 static void find_member(const struct finding *f, const struct node *n) {
     CXCursor of = clang_getCursorReferenced(n->cursor);
     if (clang_getCursorKind(of) != CXCursor_EnumConstantDecl)
@@ -90,7 +96,7 @@ static void find_member(const struct finding *f, const struct node *n) {
     clang_visitChildren(clang_getCursorSemanticParent(of), look, &s);
     CXCursor other = s.found ? s.next : s.first;
     CXString name = clang_getCursorSpelling(of), instead = clang_getCursorSpelling(other);
-    if (s.passed && !clang_equalCursors(of, other) &&
+    if (s.passed && !clang_equalCursors(of, other) && !makes_longer(n, of, other) &&
         node_reads(f->source, n, clang_getCString(name)))
         find_instead(f, operator_flag_exchanged.name, n, "%s", clang_getCString(instead));
     clang_disposeString(name);
