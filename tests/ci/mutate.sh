@@ -213,7 +213,7 @@ cat >intact/src/kept.c <<'C'
 int kept(void);
 int kept(void) {
     volatile char *memory = malloc(7);
-    int fd = open("/dev/null", 0), status = 1;
+    int fd = open("/dev/zero", 0), status = 1;
     pid_t pid = fork();
     if (!pid)
         _exit(0);
@@ -244,7 +244,10 @@ is_watched '' 0
 is_watched '/free(/d' any
 is_watched 's/memory\[6\]/memory[7]/' any
 is_watched '/close(/d' 1
-grep -qx 'descriptor [0-9]* is still open: /dev/null' watched || fail "it does not say what is open: $(cat watched)"
+grep -qx 'descriptor [0-9]* is still open: /dev/zero' watched || fail "it does not say what is open: $(cat watched)"
+is_watched 's/close(fd)/if (fd > 0) &/' 1
+grep -qx 'descriptor 0 is still open: /dev/zero' watched || fail "descriptor 0 is taken for none: $(cat watched)"
+is_watched 's/volatile char/open("\/dev\/null", 0); &/' 0
 is_watched 's/waitpid(pid, &status, 0)/status = 0/' 1
 grep -q 'child' watched || fail "it does not say that a child is left: $(cat watched)"
 plant_undo "$PWD/intact" "$PWD/copy"

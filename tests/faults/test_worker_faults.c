@@ -7,6 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/sys/descriptors.h"
+
 static const char *self;
 
 static void experiment(const char *name) {
@@ -65,6 +67,7 @@ static void test_no_thread_runs_python_while_one_has_the_lock(void **state) {
 EXPERIMENT(test_hundreds_of_workers_end_with_their_fault_and_leave_room, "many")
 
 int main(int argc, char **argv) {
+    descriptors_open_standard(); /* those of the processes that are started here */
     self = argv[0];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_worker_that_waits_exits_with_the_code),

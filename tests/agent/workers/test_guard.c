@@ -1,5 +1,6 @@
 /* Every test is an experiment of spawn_guard or spawn_guard_death, in processes of its own. */
 #include "tests/agent/experiment.h"
+#include "base/sys/descriptors.h"
 
 static const char *self;
 
@@ -64,6 +65,7 @@ static void test_a_child_that_is_none_of_the_guards_is_left_alone(void **state) 
 }
 
 int main(int argc, char **argv) {
+    descriptors_open_standard(); /* those of the processes that are started here */
     self = argv[0];
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
+#include "base/sys/descriptors.h"
 #include "base/sys/process.h"
 #include "harness/carrier/given.h"
 
@@ -151,6 +152,7 @@ static void test_a_key_goes_as_text(void **state) {
 }
 
 int main(void) {
+    descriptors_open_standard(); /* those of the processes that are started here */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_that_a_careless_launcher_leaves_is_seen),
         cmocka_unit_test(test_marks_are_equal_for_equal_values_under_one_key_alone),

@@ -6,6 +6,7 @@
 
 #include "harness/certify/signature.h"
 
+#include "base/sys/descriptors.h"
 #include "base/sys/file.h"
 #include "base/sys/process.h"
 
@@ -102,6 +103,7 @@ static void test_of_another_text_is_bad(void **state) {
 }
 
 int main(void) {
+    descriptors_open_standard(); /* those of the processes that are started here */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_was_signed_is_good),
         cmocka_unit_test(test_one_bit_that_is_another_is_bad),

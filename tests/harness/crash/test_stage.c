@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/sys/descriptors.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,6 +173,7 @@ static void test_every_line_was_asked_for(void **state) {
 }
 
 int main(int argc, char **argv) {
+    descriptors_open_standard(); /* those of the processes that are started here */
     (void)argc;
     self = argv[0];
     const struct CMUnitTest tests[] = {

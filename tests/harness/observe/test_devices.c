@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
+#include "base/sys/descriptors.h"
 #include "base/sys/process.h"
 #include "harness/observe/devices.h"
 #include "tests/fakes/nvml.h"
@@ -148,6 +149,7 @@ static void test_a_driver_that_fails_is_said_and_not_taken_for_an_empty_device(v
 }
 
 int main(int argc, char **argv) {
+    descriptors_open_standard(); /* those of the processes that are started here */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_process_of_a_node_is_found_on_its_device_and_then_no_more),
         cmocka_unit_test(test_a_number_that_may_be_of_another_namespace_is_hidden),

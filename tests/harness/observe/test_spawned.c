@@ -2,6 +2,7 @@
 #include "harness/observe/spawned.h"
 
 #include "tests/harness/observe/starting.h"
+#include "base/sys/descriptors.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -143,6 +144,7 @@ static void test_of_very_many_variables_the_first_are_told(void **state) {
 }
 
 int main(void) {
+    descriptors_open_standard(); /* those of the processes that are started here */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_was_given_a_rank_below_its_world_is_one),
         cmocka_unit_test(test_who_is_gone_is_no_rank),

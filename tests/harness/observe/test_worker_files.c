@@ -2,6 +2,7 @@
 #include "harness/observe/worker_files.h"
 
 #include "tests/harness/observe/starting.h"
+#include "base/sys/descriptors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,6 +204,7 @@ static void test_of_a_long_file_the_beginning_is_marked(void **state) {
 }
 
 int main(void) {
+    descriptors_open_standard(); /* those of the processes that are started here */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_added_moved_or_taken_away_is_seen),
         cmocka_unit_test(test_one_file_of_both_streams_is_held_once),

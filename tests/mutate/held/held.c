@@ -1,11 +1,13 @@
 /* held: linked into a unit test, it looks at the end of the program whether all that was opened and started has been given
  * back: descriptors that were not open at the beginning are listed with what they lead to, and children that nobody has
- * waited for. Either ends the program with 1. A child that ends where it was forked is not asked. */
+ * waited for. Either ends the program with 1. A child that ends where it was forked is not asked. The test begins without a
+ * standard input: who takes descriptor 0 for none does not give it back. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,15 +21,20 @@ static int descriptor_of(const struct dirent *e, const DIR *dir) {
     return *e->d_name == '.' || fd == dirfd((DIR *)dir) || fd >= DESCRIPTORS_MAX ? -1 : fd;
 }
 
-static void tell(int fd) {
+/* Says so if it is still open for no reason: who gives those that are started a standard input keeps it. */
+static bool tell(int fd) {
     char path[64], target[PATH_MAX];
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     ssize_t n = readlink(path, target, sizeof(target) - 1);
     target[n > 0 ? n : 0] = '\0';
+    if (fd == STDIN_FILENO && strcmp(target, "/dev/null") == 0)
+        return false;
     fprintf(stderr, "descriptor %d is still open: %s\n", fd, target);
+    return true;
 }
 
 __attribute__((constructor)) static void begin(void) {
+    close(STDIN_FILENO);
     DIR *dir = opendir("/proc/self/fd");
     owner = getpid();
     for (struct dirent *e; dir && (e = readdir(dir));) {
@@ -46,8 +53,7 @@ static bool is_something_open(void) {
         int fd = descriptor_of(e, dir);
         if (fd < 0 || was_open[fd])
             continue;
-        tell(fd);
-        ret = true;
+        ret |= tell(fd);
     }
     if (dir)
         closedir(dir);
