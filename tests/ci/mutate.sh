@@ -106,6 +106,19 @@ grep -qF 'static const int list[8] = {7, (70 * 10)};' all && grep -qF 'static co
     grep -qF 'int n = (9 + 1) + 0644;' all && grep -qF 'int n = 9 + (0644 + 1);' all || fail "constants are changed otherwise: $(cat all)"
 grep -qE '\[\((4096|64|8|LARGE)' all && fail "an array is longer: $(cat all)"
 [ "$(planted long.c ':flag-exchanged:')" = 'struct room { char name[4096]; char wide[LARGE]; char narrow[SMALL]; };' ] || fail "the lengths of arrays are exchanged otherwise: $(planted long.c ':flag-exchanged:')"
+# Nobody runs out of memory.
+cat >none.c <<'C'
+#include <stdlib.h>
+int none(int a, const char *b);
+int none(int a, const char *b) {
+    if (!b)
+        abort();
+    if (a)
+        return 1;
+    return 2;
+}
+C
+[ "$("$mutate" list none.c -- | grep -E ':(condition-false|statement-dropped):' | cut -f 1 | tr '\n' ' ')" = 'none.c:6 ' ] || fail 'what ends in abort() is a point'
 # No clock that runs shows two moments in one nanosecond.
 mkdir -p agent/core agent/shell
 cat >agent/core/late.c <<'C'

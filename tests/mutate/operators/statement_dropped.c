@@ -25,7 +25,7 @@ static bool jumps(const struct source *s, const struct node *n) {
 
 static void find(const struct finding *f, const struct node *n) {
     const struct source *s = f->source;
-    bool calls = call_is_written(s, n) && !call_releases(s, n);
+    bool calls = call_is_written(s, n) && !call_releases(s, n) && !node_reads(s, n, "abort()");
     if (node_is_statement(s, n) && (calls || assigns(s, n) || steps(s, n) || jumps(s, n)))
         find_instead(f, operator_statement_dropped.name, n, "%s", "");
 }
