@@ -198,6 +198,16 @@ source "$root/tests/mutate/plant.bash"
 plant_links intact >links && plant_symbols intact links >symbols
 holders=$(plant_holders intact symbols src/told.c | tr '\n' ' ')
 [ "$holders" = 'build/release/tests/test_told build/release/tests/test_whole ' ] || fail "holders of told.c: $holders"
+# A function of which the processor chooses one.
+if [ "$(uname -m)" = x86_64 ]; then
+    echo '__attribute__((target_clones("avx2", "default"))) int chosen(int a); int chosen(int a) { return a; }' >intact/src/chosen.c
+    echo 'int chosen(int a); int main(void) { return chosen(0); }' >chosen.c
+    cc -c -o intact/build/release/src/chosen.o intact/src/chosen.c && cc -o intact/build/release/tests/test_chosen chosen.c intact/build/release/src/chosen.o || fail 'chosen.c is not built'
+    printf 'build/release/tests/test_chosen\tcc\n' >chosen.links
+    plant_symbols intact chosen.links >chosen.symbols
+    [ "$(plant_holders intact chosen.symbols src/chosen.c)" = build/release/tests/test_chosen ] || fail 'who holds a function of which the processor chooses one is not found'
+    rm intact/{src/chosen.c,build/release/src/chosen.o,build/release/tests/test_chosen}
+fi
 sed 's/3/4/' intact/src/told.c >bug.c
 plant_compile "$PWD/intact" src/told.c "$PWD/bug.c" "$PWD/bug.o" || fail 'the bug is not compiled'
 ends() { # ends TREE PROGRAM CODE

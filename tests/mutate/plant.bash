@@ -12,10 +12,10 @@ plant_links() { # plant_links TREE
     make -nB -C "$1" --no-print-directory BUILD=release DEPS=0 NVCC= V=1 all test-programs 2>/dev/null | sed ':a; /\\$/ { N; s/\\\n//; ta }' |
         sed -nE '/ -c |-shared/ d; /lib[a-z]+\.a / s,^(.* -o (build/(bin|release/tests)/[^ ]+) .*)$,\2\t\1,p'
 }
-# "SYMBOL PROGRAM" for each function and variable of ours that others see.
+# "SYMBOL PROGRAM" for each function and variable of ours that others see; i: one of which the processor chooses.
 plant_symbols() { # plant_symbols TREE LINKS
     cut -f 1 "$2" | (cd "$1" && while read -r program; do
-        nm -g --defined-only "$program" 2>/dev/null | sed -n "s,.* [BDRTV] \(.*\),\1 $program,p"
+        nm -g --defined-only "$program" 2>/dev/null | sed -n "s,.* [BDRTVi] \(.*\),\1 $program,p"
     done)
 }
 # Who holds the object of a source, or includes that.
@@ -23,7 +23,7 @@ plant_holders() { # plant_holders TREE SYMBOLS FILE
     local test
     {
         awk 'NR == FNR { own[$1]; next } $1 in own { print $2 }' \
-            <(nm -g --defined-only "$1/build/release/${3%.c}.o" | awk '$2 ~ /[BDRTV]/ { print $3 }') "$2"
+            <(nm -g --defined-only "$1/build/release/${3%.c}.o" | awk '$2 ~ /[BDRTVi]/ { print $3 }') "$2"
         for test in $(cd "$1" && grep -rlF "#include \"$3\"" tests); do echo "build/release/${test%.c}"; done
     } | sort -u
 }
