@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 static const int64_t PATIENCE_NS = INT64_C(15000000000);
-enum { LINE_KEPT = 64 << 10, SSH_FAILED = 255, UNREACHED = 69, SIGNALS = 3 };
+enum { LINE_KEPT = 64 << 10, SSH_FAILED = 255, NOT_THERE = 127, UNREACHED = 69, SIGNALS = 3 };
 
 struct fleet_stream {
     struct ship *ship;
@@ -75,12 +75,13 @@ static bool is_agents_json(const struct fleet_stream *s) {
 /* A host may be anybody's, and what it says stands beside what the others say. Over a line of a
  * progress bar its program has written again and again: a terminal shows the last writing. */
 static void put_shown(struct buf *out, const struct fleet_stream *s, size_t from) {
+    const char *line = buf_str(&s->line);
     size_t n = s->line.len;
-    while (n && s->line.data[n - 1] == '\r')
+    while (n && line[n - 1] == '\r')
         n--;
-    const char *again = n ? memrchr(s->line.data, '\r', n) : NULL;
-    from = again ? (size_t)(again + 1 - s->line.data) : from;
-    printable_put(out, buf_str(&s->line) + from, n - from, PRINTABLE_LINES | PRINTABLE_COLORS);
+    const char *again = memrchr(line, '\r', n);
+    from = again ? (size_t)(again + 1 - line) : from;
+    printable_put(out, line + from, n - from, PRINTABLE_LINES | PRINTABLE_COLORS);
 }
 
 static void show(struct fleet_stream *s) {
@@ -148,9 +149,8 @@ static void on_writable(void *arg, int fd, int what) {
     flush(arg);
 }
 
+/* One that has ended hears nothing any more. */
 static void tell(struct ship *p, int signo) {
-    if (p->over || p->in < 0)
-        return;
     buf_putc(&p->unsent, (char)signo);
     flush(p);
 }
@@ -169,14 +169,18 @@ static bool failed_by_itself(const struct ship *p) {
     return p->code != 0 && p->code != 1;
 }
 
+static bool is_code_of_ssh(const struct ship *p, int code) {
+    return p->code == code && !p->direct;
+}
+
 static void tell_why(const struct ship *p) {
-    if (p->code == SSH_FAILED && !p->direct)
+    if (is_code_of_ssh(p, SSH_FAILED))
         line_say(LINE_ERROR, "host", "host %s: ssh failed (exit code 255); try: ssh %s true",
                  p->host->name, p->host->name);
-    else if (p->code == 127)
+    else if (is_code_of_ssh(p, NOT_THERE))
         line_say(LINE_ERROR, "host", "host %s: rankrun is not there under the path it has here",
                  p->host->name);
-    else if (p->code > 128)
+    else if (p->code > 128 && p->code < 128 + NSIG)
         line_say(LINE_ERROR, "host", "host %s: ended by signal %d", p->host->name, p->code - 128);
     else
         line_say(LINE_ERROR, "host", "host %s: %s ended with code %d", p->host->name,
@@ -210,8 +214,9 @@ static void note_failure(struct ship *p) {
         return;
     }
     tell_why(p);
+    bool unreached = is_code_of_ssh(p, SSH_FAILED) || is_code_of_ssh(p, NOT_THERE);
     if (!f->failure)
-        f->failure = p->code == SSH_FAILED || p->code == 127 ? UNREACHED : p->code;
+        f->failure = unreached ? UNREACHED : p->code;
     stop_rest(f);
 }
 
@@ -248,7 +253,7 @@ static void on_signal(void *arg, int signo) {
         struct ship *p = &f->ships[i];
         if (!f->signo)
             tell(p, signo);
-        else if (p->process.pidfd >= 0)
+        else
             process_signal(&p->process, SIGKILL);
     }
     if (!f->signo)
