@@ -90,6 +90,7 @@ int remote_main(void) {
     if (!code) {
         follow(&agent);
         process_reap(&agent, -1, &status);
+        process_close(&agent);
     }
     if (code)
         return fail(&err);
