@@ -10,6 +10,10 @@
 
 /* The header is of fixed size, so that nothing behind the remote launch is read along with it. */
 enum { HEADER = 32, TEXTS_MAX = 1 << 16 };
+
+/* Those that stand behind the first of it, in their order, and how large each may be. */
+enum { PLAIN, WORDS, VARIABLES, BYTES, NUMBERS };
+static const int64_t most[NUMBERS] = {1, TEXTS_MAX, TEXTS_MAX, ERRAND_BYTES_MAX};
 static const char magic[] = "rankrun-launch " RANKQUAKE_VERSION;
 
 static size_t count(const char *const *texts) {
@@ -84,42 +88,34 @@ static const char *const *take_texts(const char **at, const char *end, size_t n,
     return texts;
 }
 
-static int read_body(int fd, size_t argc, size_t envc, size_t len, struct arena *a,
+static int read_body(int fd, const size_t numbers[NUMBERS], struct arena *a,
                      struct remote_launch *ret) {
-    char *body = arena_alloc(a, len + 1);
-    int code = read_all(fd, body, len);
+    char *body = arena_alloc(a, numbers[BYTES] + 1);
+    int code = read_all(fd, body, numbers[BYTES]);
     if (code)
         return code;
-    const char *at = body, *end = body + len;
+    const char *at = body, *end = body + numbers[BYTES];
     const char *const *dir = take_texts(&at, end, 1, a);
-    const char *const *argv = dir ? take_texts(&at, end, argc, a) : NULL;
-    const char *const *env = argv ? take_texts(&at, end, envc, a) : NULL;
-    if (!env || at != end || !argc)
+    const char *const *argv = dir ? take_texts(&at, end, numbers[WORDS], a) : NULL;
+    const char *const *env = argv ? take_texts(&at, end, numbers[VARIABLES], a) : NULL;
+    if (!env || at != end || !numbers[WORDS])
         return -EBADMSG;
-    *ret = (struct remote_launch){.dir = dir[0], .argv = argv, .env = env};
+    *ret = (struct remote_launch){.dir = dir[0], .argv = argv, .env = env, .plain = numbers[PLAIN]};
     return 0;
 }
 
 int remote_launch_read(int fd, struct arena *a, struct remote_launch *ret, struct err *err) {
     char name[HEADER];
-    size_t plain = 0, argc = 0, envc = 0, len = 0;
+    size_t numbers[NUMBERS] = {0};
     int code = read_all(fd, name, sizeof(name));
     if (!code && (!memchr(name, '\0', sizeof(name)) || !str_eq(name, magic)))
         return err_say(err, -EBADMSG,
                        "what came is not from a rankrun of the same version (%s here)",
                        RANKQUAKE_VERSION);
+    for (int i = 0; i < NUMBERS && !code; i++)
+        code = read_number(fd, most[i], &numbers[i]);
     if (!code)
-        code = read_number(fd, 1, &plain);
-    if (!code)
-        code = read_number(fd, TEXTS_MAX, &argc);
-    if (!code)
-        code = read_number(fd, TEXTS_MAX, &envc);
-    if (!code)
-        code = read_number(fd, ERRAND_BYTES_MAX, &len);
-    if (!code)
-        code = read_body(fd, argc, envc, len, a, ret);
-    if (!code)
-        ret->plain = plain;
+        code = read_body(fd, numbers, a, ret);
     return code ? err_set(err, code, "read what to do") : 0;
 }
 
@@ -143,8 +139,6 @@ const char *const *remote_launch_environment(struct arena *a, const char *more) 
     for (size_t i = 0; i < n; i++)
         if (!stays(environ[i]))
             env[k++] = environ[i];
-    if (more)
-        env[k++] = more;
-    env[k] = NULL;
+    env[k] = more; /* behind it is nothing, as in all of it before */
     return env;
 }
