@@ -57,7 +57,7 @@ static int read_slots(const char *text, const char *host, int *ret, struct err *
 /* "b:2" into its halves; the colons of an address without brackets are its own. */
 static int read_word(char *word, int *slots, struct err *err) {
     char *last = strrchr(word, ':'), *close = strchr(word, ']');
-    bool address = last && strchr(word, ':') != last && !close;
+    bool address = strchr(word, ':') != last && !close;
     if (!last || address || (close && last < close))
         return 0;
     *last = '\0';
@@ -91,12 +91,12 @@ static char *next_word(char **at) {
 }
 
 static int read_line(char *line, struct arena *a, struct hosts *h, struct err *err) {
-    int slots = 0, code = 0;
+    int slots = 0;
     line[strcspn(line, "#")] = '\0';
     char *name = next_word(&line), *word;
     if (!name)
         return 0;
-    code = read_word(name, &slots, err);
+    int code = read_word(name, &slots, err);
     while (!code && (word = next_word(&line))) {
         if (str_starts(word, "slots="))
             code = read_slots(word + 6, name, &slots, err);

@@ -4,7 +4,6 @@
 #include "base/str.h"
 #include "base/sys/file.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -48,7 +47,7 @@ static enum srun_keeps ask(const char *pid, const char *job) {
         !read_words(pid, "environ", &environment) || !read_words(pid, "cmdline", &words))
         return SRUN_UNKNOWN;
     const char *id = find_word(&environment, "SLURM_JOB_ID");
-    if (!id || !str_eq(id + strlen("SLURM_JOB_ID="), job) || words.len == 0)
+    if (!id || !str_eq(id + strlen("SLURM_JOB_ID="), job))
         return SRUN_UNKNOWN;
     return says_no_kill(&words) || find_word(&environment, "SLURM_NO_KILL") ? SRUN_GOES_ON
                                                                             : SRUN_ENDS;
@@ -58,7 +57,6 @@ enum srun_keeps srun_find(const char *job) {
     FILE_CLOSE_DIR DIR *d = opendir("/proc");
     enum srun_keeps found = SRUN_UNKNOWN;
     for (struct dirent *e; d && found == SRUN_UNKNOWN && (e = readdir(d)) != NULL;)
-        if (isdigit((unsigned char)e->d_name[0]))
-            found = ask(e->d_name, job);
+        found = ask(e->d_name, job); /* what is no process has no such files */
     return found;
 }
