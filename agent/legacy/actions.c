@@ -1,21 +1,13 @@
 /* Adds actions to what a step returns. */
 #include "agent/legacy/state.h"
 
+#include "base/mem.h"
+
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct action *legacy_add(struct legacy *l, enum action_kind kind) {
-    if (l->n_actions == l->cap_actions) {
-        l->cap_actions = l->cap_actions ? l->cap_actions * 2 : 8;
-        l->actions = realloc(l->actions, l->cap_actions * sizeof(*l->actions));
-        if (!l->actions)
-            abort();
-    }
-    struct action *a = &l->actions[l->n_actions++];
-    memset(a, 0, sizeof(*a));
-    a->kind = kind;
-    return a;
+    mem_push(l->actions, l->n_actions) = (struct action){.kind = kind};
+    return &l->actions[l->n_actions - 1];
 }
 
 void legacy_log(struct legacy *l, const char *fmt, ...) {

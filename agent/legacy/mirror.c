@@ -5,11 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *copy(const char *s) {
-    char *c = mem_strdup(s);
-    return c;
-}
-
 static struct mirror_key *find(const struct mirror *m, const char *key) {
     for (size_t i = 0; i < m->n; i++)
         if (strcmp(m->keys[i].key, key) == 0)
@@ -28,13 +23,8 @@ static void drop(struct mirror *m, size_t i) {
 }
 
 static void add(struct mirror *m, const struct tree_node *node) {
-    if (m->n == m->cap) {
-        m->cap = m->cap ? m->cap * 2 : 32;
-        m->keys = realloc(m->keys, m->cap * sizeof(*m->keys));
-        if (!m->keys)
-            abort();
-    }
-    m->keys[m->n++] = (struct mirror_key){copy(node->key), copy(node->value), node->modified};
+    struct mirror_key k = {mem_strdup(node->key), mem_strdup(node->value), node->modified};
+    mem_push(m->keys, m->n) = k;
 }
 
 static void set(struct mirror *m, const struct tree_node *node) {
@@ -46,7 +36,7 @@ static void set(struct mirror *m, const struct tree_node *node) {
         return;
     }
     free(k->value);
-    k->value = copy(node->value);
+    k->value = mem_strdup(node->value);
     k->modified = node->modified;
 }
 

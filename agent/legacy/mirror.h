@@ -10,7 +10,7 @@ struct mirror_key {
 
 struct mirror {
     struct mirror_key *keys;
-    size_t n, cap;
+    size_t n;
     int64_t index; /* all changes up to it are in */
     bool known;    /* changes can be waited for from there on */
     uint64_t puts; /* ever made by mirror_put */

@@ -104,7 +104,7 @@ struct legacy {
     struct arena strings, arena; /* arena: of the step */
     struct rand rand;
     struct action *actions;
-    size_t n_actions, cap_actions;
+    size_t n_actions;
     struct now now;
     int64_t wake_ns, due_ns, start_ns;
     bool over;
