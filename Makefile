@@ -217,7 +217,8 @@ $(OUT)/tests/fakes/test_cudart: $(addprefix $(OUT)/tests/fakes/cudart/,device.o 
 $(filter $(OUT)/tests/scenarios/jobs/ranktrain/gpu/%,$(TESTS) $(SPAWNEES)) $(OUT)/tests/fakes/test_nccl: | $(FAKE_GPU)
 $(addprefix $(OUT)/tests/agent/core/,test_coordinator test_leave test_lifeline test_rendezvous test_rounds test_session test_standby): $(OUT)/tests/agent/core/script.o
 $(addprefix $(OUT)/tests/harness/run/,test_targets test_timeline test_triggers test_until test_sticky test_inquiry): $(OUT)/tests/harness/run/stage.o
-$(addprefix $(OUT)/tests/agent/legacy/,test_fleet test_seeds): $(addprefix $(OUT)/tests/agent/legacy/,fleet.o tree_model.o)
+$(addprefix $(OUT)/tests/agent/legacy/,test_fleet test_seeds test_record): $(addprefix $(OUT)/tests/agent/legacy/,fleet.o tree_model.o)
+$(OUT)/tests/agent/legacy/test_record: $(addprefix $(OUT)/tests/agent/legacy/,alone.o peers.o)
 $(addprefix $(OUT)/tests/harness/judge/checks/,test_cases test_checks test_doubt test_lost test_changes test_verdicts): $(OUT)/tests/harness/judge/checks/cases.o
 $(addprefix $(OUT)/tests/harness/judge/checks/,test_changes test_verdicts): $(OUT)/tests/harness/judge/checks/verdicts.o
 $(OUT)/tests/harness/cluster/spawn_cluster: $(OUT)/tests/harness/cluster/theatre.o
@@ -294,7 +295,7 @@ compare: all
 	$(Q)$(BIN)/rankquake compare $(addprefix --launcher ,$(LAUNCHERS)) $(SCENARIOS)
 # Written anew on purpose, after a change of the protocol or of the simulator: the diff is to be read.
 TRANSCRIPTS := $(patsubst %.yaml,%.txt,$(wildcard tests/harness/sim/transcripts/*.yaml))
-RECORDS := $(addprefix $(OUT)/tests/agent/,core/test_record store/test_record)
+RECORDS := $(addprefix $(OUT)/tests/agent/,core/test_record legacy/test_record store/test_record)
 transcripts: $(OUT)/tests/harness/sim/spawn_transcript $(RECORDS)
 	@for t in $(TRANSCRIPTS); do $< $${t%.txt}.yaml >$$t || exit 1; done
 	@for r in $(RECORDS); do $$r --write || exit 1; done

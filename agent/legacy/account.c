@@ -82,11 +82,8 @@ static void read_state(struct account *c) {
     const struct json *people = json_get(c->doc.top, "participants");
     c->version = c->doc.version;
     c->n = c->doc.n;
-    if (c->doc.status != DOCUMENT_CLOSED)
-        return;
-    if (!str_to_i64(json_get_string(c->doc.top, "version", ""), 1, INT64_MAX, &c->version))
-        c->version = 0;
-    if (c->version && people && people->type == JSON_ARRAY && people->length <= MEMBERS_MAX)
+    if (c->doc.status == DOCUMENT_CLOSED && c->version && people && people->type == JSON_ARRAY &&
+        people->length <= MEMBERS_MAX)
         c->n = (int)people->length;
 }
 

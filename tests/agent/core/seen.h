@@ -13,9 +13,9 @@ static inline void see(uint64_t word) {
 }
 
 static inline void see_text(const char *s) {
-    for (; *s; s++)
+    for (; s && *s; s++)
         see((unsigned char)*s);
-    see(UINT64_MAX);
+    see(s ? UINT64_MAX : UINT64_MAX - 1);
 }
 
 static inline void see_key(const struct store_key *k) {
@@ -194,6 +194,28 @@ static inline void see_exit(const struct action *a) {
     see((uint64_t)a->exit.earlier << 1 | a->exit.outcome);
 }
 
+static inline void see_request(const struct tree_request *q) {
+    see((uint64_t)q->verb << 32 | q->exist);
+    see_text(q->key);
+    see_text(q->value);
+    see_text(q->compare);
+    see((uint64_t)q->ttl_s);
+    see((uint64_t)q->dir << 1 | q->refresh);
+    see((uint64_t)q->from_index);
+    see((uint64_t)q->timeout_ms);
+}
+
+static inline void see_of_legacy(const struct action *a) {
+    if (a->kind == ACTION_LOOK_UP) {
+        see_text(a->look_up.host);
+        see((uint64_t)a->look_up.round);
+        return;
+    }
+    if (a->kind == ACTION_TREE)
+        see_request(&a->tree.request);
+    see(a->tree.id);
+}
+
 static inline void see_action(const struct action *a) {
     see((uint64_t)a->kind);
     switch (a->kind) {
@@ -258,6 +280,7 @@ static inline void see_action(const struct action *a) {
     case ACTION_TREE:
     case ACTION_TREE_CANCEL:
     case ACTION_LOOK_UP:
-        break; /* agent/legacy's */
+        see_of_legacy(a);
+        break;
     }
 }

@@ -128,6 +128,24 @@ static void test_the_end_is_told(void **state) {
     assert_string_equal(document_end(&d), "rank 1 \"broke\"");
 }
 
+static void test_nothing_is_left_of_one_that_is_given_back(void **state) {
+    (void)state;
+    const char *text = "{\"status\": \"final\", \"version\": \"7\", \"participants\": [0], "
+                       "\"keep_alives\": [\"/k\"], \"num_workers_waiting\": 2}";
+    document_read(&d, text, 5);
+    assert_string_equal(d.text, text);
+    assert_true(d.text != text);
+    assert_int_equal(d.modified, 5);
+    document_fini(&d);
+    assert_string_equal(d.text, "");
+    assert_int_equal(d.status, DOCUMENT_ABSENT);
+    assert_int_equal(d.modified + d.version + d.n + d.waiting + d.confirmed, 0);
+    assert_null(d.top);
+    document_read(&d, NULL, 5);
+    assert_string_equal(d.text, "");
+    assert_int_equal(d.modified, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_the_states_of_torchrun_are_read, tear_down),
@@ -136,6 +154,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_a_state_of_rankrun_agents_alone_is_pure, tear_down),
         cmocka_unit_test_teardown(test_what_is_not_known_is_passed_on, tear_down),
         cmocka_unit_test_teardown(test_the_end_is_told, tear_down),
+        cmocka_unit_test_teardown(test_nothing_is_left_of_one_that_is_given_back, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

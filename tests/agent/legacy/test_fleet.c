@@ -439,6 +439,44 @@ static void test_a_newer_torchrun_gets_its_ranks_by_its_own_keys(void **state) {
     assert_int_equal(fleet_agent(f, 1)->exit_code, 0);
 }
 
+/* Agent 1 and the test, a torchrun of 2.4, have workers that run. */
+static void meet_newer(void) {
+    meet();
+    put_kv("torchelastic/role_info/1",
+           "{\"role\": \"default\", \"rank\": 1, \"local_world_size\": 1}");
+    assert_true(fleet_agent(f, 1)->group.alive);
+}
+
+/* Who makes it the number of all says so to all. */
+static void test_the_last_at_a_newer_barrier_opens_it(void **state) {
+    (void)state;
+    meet_newer();
+    put_kv("torchelastic/agent/terminal_state/num_members", "1");
+    fleet_exit(f, 1, 0);
+    fleet_run(f, 200 * MS);
+    assert_kv("torchelastic/agent/terminal_state/num_members", "2");
+    assert_kv("torchelastic/agent/terminal_state/last_member", "<val_ignored>");
+    assert_int_equal(fleet_agent(f, 1)->exit_code, 0);
+}
+
+/* text: what the number is before; after: behind it, the same where it is none that anybody has counted. */
+static void test_a_barrier_counts_what_is_a_number(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *after;
+    } rows[] = {
+        {"0", "1"}, {"7", "8"}, {"1000000", "1000001"}, {"1000001", "1000001"}, {"-1", "-1"},
+        {"x", "x"}, {"", ""}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        meet_newer();
+        put_kv("torchelastic/agent/terminal_state/num_members", rows[i].text);
+        fleet_exit(f, 1, 0);
+        fleet_run(f, 200 * MS);
+        assert_kv("torchelastic/agent/terminal_state/num_members", rows[i].after);
+        end(NULL);
+    }
+}
+
 /* It asks every five seconds: the key of a lost member is there until it has, and so is ours. */
 static void test_a_torchrun_has_time_to_see_that_others_wait(void **state) {
     (void)state;
@@ -505,6 +543,8 @@ int main(void) {
         cmocka_unit_test_teardown(test_nobody_asks_for_anything_while_nothing_happens, end),
         cmocka_unit_test_teardown(test_a_torchrun_is_told_what_it_asks_for, end),
         cmocka_unit_test_teardown(test_a_newer_torchrun_gets_its_ranks_by_its_own_keys, end),
+        cmocka_unit_test_teardown(test_the_last_at_a_newer_barrier_opens_it, end),
+        cmocka_unit_test_teardown(test_a_barrier_counts_what_is_a_number, end),
         cmocka_unit_test_teardown(test_a_torchrun_has_time_to_see_that_others_wait, end),
         cmocka_unit_test_teardown(test_a_state_that_is_not_torchelastics_is_told_with_its_key, end),
     };
