@@ -223,7 +223,7 @@ static void note_failure(struct ship *p) {
 /* A host is over when its process has ended and all it said is shown. */
 static void settle(struct ship *p) {
     struct fleet *f = p->fleet;
-    if (p->over || p->process.pidfd >= 0 || p->streams[0].fd >= 0 || p->streams[1].fd >= 0)
+    if (p->process.pidfd >= 0 || p->streams[0].fd >= 0 || p->streams[1].fd >= 0)
         return;
     p->over = true;
     f->sailing--;

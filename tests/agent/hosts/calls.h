@@ -12,11 +12,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { CALLS_READ = 16 << 10 }; /* how much of what a host says is read at once */
+
 static struct calls {
     int fails;          /* the pipe2, fork, or whatever is counted down; 0: none */
     int code;           /* its errno */
     bool stops;         /* reads and writes are interrupted every other time, and are short */
     bool wakes;         /* so are polls */
+    int breaks;         /* reads of what a host says say so, by this errno; 0: they do not */
+    bool for_now;       /* only the first */
     const char *self;   /* what /proc/self/exe leads to; NULL: as it is */
     bool lost;          /* there is no such link */
     const char *closed; /* what cannot be opened; NULL: nothing */
@@ -83,6 +87,11 @@ int poll(struct pollfd *fds, nfds_t n, int timeout_ms) {
 }
 
 ssize_t read(int fd, void *to, size_t n) {
+    if (calls.breaks && n == CALLS_READ) {
+        errno = calls.breaks;
+        calls.breaks = calls.for_now ? 0 : calls.breaks;
+        return -1;
+    }
     if (calls_stop())
         return -1;
     return syscall(SYS_read, fd, to, calls.stops && n > 1000 ? 1000 : n);

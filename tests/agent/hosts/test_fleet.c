@@ -1,105 +1,6 @@
-/* One command on several hosts: all that it prints, what it tells the hosts, and how it ends. The hosts are this one: its far
- * ends, an ssh and the agents are this program, started anew (actor.h). */
-#include "agent/hosts/fleet.h"
-
+/* One command on several hosts: all that it prints, what it tells the hosts, and how it ends. */
 #include "base/buf.h"
-#include "base/sys/clock.h"
-#include "tests/agent/hosts/actor.h"
-#include "tests/agent/hosts/calls.h"
-#include "tests/agent/hosts/stage.h"
-
-#include <dlfcn.h>
-#include <event2/event.h>
-#include <sys/time.h>
-
-enum { WORDS_MAX = 24, HOSTS_AT_ONCE = 4 };
-
-struct given {
-    const char *name;
-    const char *words[WORDS_MAX];
-};
-
-#define HERE   "127.0.0.1"
-#define HERE_2 "127.0.0.2"
-#define HOST(name, ...)                                                                            \
-    {                                                                                              \
-        name, {                                                                                    \
-            "rankrun", "agent", __VA_ARGS__, NULL                                                  \
-        }                                                                                          \
-    }
-
-static char self[PATH_MAX], an_ssh[PATH_MAX + 16];
-static struct fleet_spec spec;
-static struct err err;
-static int terminal; /* 1, 2; 0: neither is one */
-
-/* ---- time ---- */
-
-static bool hurries; /* what a timer waits for is there at once */
-static double waited_s;
-
-int event_add(struct event *ev, const struct timeval *timeout) {
-    static int (*add)(struct event *, const struct timeval *);
-    static const struct timeval at_once;
-    if (!add)
-        *(void **)&add = dlsym(RTLD_NEXT, "event_add");
-    if (!timeout)
-        return add(ev, NULL);
-    waited_s = (double)timeout->tv_sec + (double)timeout->tv_usec / 1e6;
-    return add(ev, hurries ? &at_once : timeout);
-}
-
-/* ---- a fleet ---- */
-
-static int fresh(void **state) {
-    (void)state;
-    char pid[16];
-    snprintf(pid, sizeof(pid), "%d", (int)getpid());
-    setenv("LAUNCHER", pid, 1);
-    setenv("HEARD", stage.paths[1], 1);
-    unsetenv("SHOWN");
-    spec = (struct fleet_spec){.min = 1, .ssh = an_ssh};
-    calls = (struct calls){0};
-    hurries = false;
-    terminal = 0;
-    waited_s = 0;
-    memset(&err, 0, sizeof(err));
-    line_as_json(false);
-    return 0;
-}
-
-static int play(const struct given *given, size_t n) {
-    struct host hosts[HOSTS_AT_ONCE];
-    const char *argv[HOSTS_AT_ONCE][WORDS_MAX];
-    const char *const *all[HOSTS_AT_ONCE];
-    for (size_t i = 0; i < n; i++) {
-        hosts[i] = (struct host){given[i].name, 0};
-        memcpy(argv[i], given[i].words, sizeof(argv[i]));
-        argv[i][0] = spec.plain ? self : argv[i][0];
-        all[i] = argv[i];
-    }
-    spec.hosts = (struct hosts){hosts, n};
-    spec.argv = all;
-    stage_begin();
-    if (terminal)
-        stage_as_terminal(terminal);
-    int code = fleet_run(&spec, &err);
-    calls = (struct calls){0};
-    stage_end(terminal);
-    if (n > 1)
-        stage_sort(stage.said[0]);
-    return code;
-}
-
-static void expect(const struct given *given, size_t n, int code, const char *out,
-                   const char *said) {
-    int is = play(given, n);
-    stage_assert("standard output", stage.said[0], out);
-    stage_assert("standard error", stage.said[1], said);
-    assert_int_equal(is, code);
-}
-
-#define ONE(...) (const struct given[]){HOST(__VA_ARGS__)}, 1
+#include "tests/agent/hosts/play.h"
 
 /* ---- what they print ---- */
 
@@ -262,6 +163,7 @@ static void expect_what_is_sent(const char *host) {
 static void test_a_host_gets_directory_and_environment(void **state) {
     (void)state;
     expect_what_is_sent(HERE);
+    assert_true(watched < 500); /* it is not asked again and again for room that is not needed */
     expect_what_is_sent(REACHED);
     calls.stops = true;
     expect_what_is_sent(HERE);
@@ -423,53 +325,9 @@ static void test_a_second_signal_ends_the_far_ends(void **state) {
            "");
 }
 
-/* ---- what cannot be started ---- */
-
-static void cannot(const struct given *given, size_t n, int code, const char *text) {
-    memset(&err, 0, sizeof(err));
-    assert_int_equal(play(given, n), code);
-    stage_assert("the error", err.msg, text);
-    assert_int_equal(err.code, code);
-}
-
-static void test_what_cannot_be_started_ends_what_was(void **state) {
-    (void)state;
-    const struct given two[] = {HOST(HERE, "await", ""), HOST(REACHED, "end", "0")};
-    spec.ssh = "/nowhere/ssh -v";
-    cannot(two, 2, -ENOENT, "host 240.0.0.1: execute /nowhere/ssh: No such file or directory");
-    spec.ssh = an_ssh;
-    for (int k = 1; k <= 8; k++) {
-        char text[2 * PATH_MAX];
-        const char *name = k > 4 ? REACHED : HERE;
-        if (k % 4)
-            snprintf(text, sizeof(text), "make pipes for host %s: Too many open files", name);
-        else
-            snprintf(text, sizeof(text), "host %s: start %s: make a pipe: Too many open files",
-                     name, self);
-        text[sizeof(err.msg) - 1] = '\0';
-        calls.fails = k;
-        calls.code = EMFILE;
-        cannot(two, 2, -EMFILE, text);
-    }
-}
-
-static void test_a_program_without_a_place_starts_nothing(void **state) {
-    (void)state;
-    char before[PATH_MAX], gone[96];
-    calls.lost = true;
-    cannot(ONE(HERE, "end", "0"), -ENOENT,
-           "find the current directory and program: No such file or directory");
-    snprintf(gone, sizeof(gone), "%s/gone", stage.folder);
-    assert_non_null(getcwd(before, sizeof(before)));
-    assert_int_equal(mkdir(gone, 0700) | chdir(gone) | rmdir(gone), 0);
-    cannot(ONE(HERE, "end", "0"), -ENOENT,
-           "find the current directory and program: No such file or directory");
-    assert_int_equal(chdir(before), 0);
-}
-
 int main(int argc, char **argv) {
-    int code = actor_main(argc, argv);
-    if (code >= 0)
+    int code;
+    if (play_begin(argc, argv, &code))
         return code;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_lines_stand_behind_their_host, fresh),
@@ -488,16 +346,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup(test_who_does_not_end_as_others_did_is_stopped, fresh),
         cmocka_unit_test_setup(test_a_signal_goes_to_all_and_none_is_blamed, fresh),
         cmocka_unit_test_setup(test_a_second_signal_ends_the_far_ends, fresh),
-        cmocka_unit_test_setup(test_what_cannot_be_started_ends_what_was, fresh),
-        cmocka_unit_test_setup(test_a_program_without_a_place_starts_nothing, fresh),
     };
-    alarm(100); /* who hangs is ended */
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    self[n > 0 ? n : 0] = '\0';
-    snprintf(an_ssh, sizeof(an_ssh), "%s an-ssh", self);
-    stage_open();
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
     code = cmocka_run_group_tests(tests, NULL, NULL);
     stage_close();
     return code;
