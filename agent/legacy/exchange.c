@@ -93,7 +93,7 @@ static bool read_all(struct legacy *l, struct info *infos) {
     bool all = true;
     for (int i = 0; i < l->round.n; i++)
         all &= read_info(l, i, &infos[i]);
-    return all && !l->over;
+    return all;
 }
 
 /* Where the workers of a node begin among all, and among those of its role. */

@@ -33,7 +33,7 @@ void document_refresh(struct legacy *l) {
 }
 
 static void changed(struct legacy *l, const struct tree_answer *answer) {
-    if (answer->result == TREE_DONE && answer->n) {
+    if (answer->n) {
         if (answer->nodes->gone && strcmp(answer->nodes->value, "expire") == 0)
             gang_expired(l, answer->nodes->key);
         mirror_change(&l->mirror, answer->nodes);

@@ -201,8 +201,8 @@ void gang_look(struct legacy *l);
 void gang_expired(struct legacy *l, const char *key);
 const char *gang_end(struct legacy *l, const char *node);
 
-/* barrier.c: all are done; own word, and what torchrun's rank 0 waits for behind it: true when
+/* barrier.c: all are done; own word, if it is not there; what torchrun's rank 0 waits for behind it: true when
  * something was asked for. */
 bool barrier_is_done(struct legacy *l);
-bool barrier_tell(struct legacy *l);
+void barrier_tell(struct legacy *l);
 bool barrier_finish(struct legacy *l);

@@ -220,6 +220,12 @@ static void act_of_host(struct alone *o) {
     }
 }
 
+/* An etcd that has lost all it knew counts anew; whoever waits there is told nothing. */
+static void lose_all(struct alone *o) {
+    tree_model_free(o->peers.tree);
+    o->peers.tree = tree_model_new();
+}
+
 /* ---- time ---- */
 
 static void pass(struct alone *o) {
@@ -247,6 +253,8 @@ static void turn(struct alone *o) {
     } else if (what < 89) {
         act_of_host(o);
     } else if (what < 99 || draw(o, 30)) {
+        if (o->peers.strange && draw(o, 60) == 0)
+            lose_all(o);
         pass(o);
     } else {
         step(o, &e);
