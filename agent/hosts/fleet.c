@@ -134,12 +134,12 @@ static void on_output(void *arg, int fd, int what) {
 static void flush(struct ship *p) {
     while (p->unsent.len && p->in >= 0) {
         ssize_t n = write(p->in, p->unsent.data, p->unsent.len);
-        if (n < 0 && errno == EAGAIN)
-            break;
-        if (n < 0 && errno != EINTR)
-            buf_clear(&p->unsent); /* it has ended, which is told elsewhere */
-        else if (n > 0)
+        if (n > 0)
             buf_consume(&p->unsent, (size_t)n);
+        else if (errno == EAGAIN)
+            break;
+        else if (errno != EINTR)
+            buf_clear(&p->unsent); /* it has ended, which is told elsewhere */
     }
     if (p->writable)
         loop_fd_set(p->writable, p->unsent.len ? LOOP_WRITE : 0);

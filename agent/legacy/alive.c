@@ -54,7 +54,7 @@ void alive_renewed(struct legacy *l, const struct tree_answer *answer) {
         a->next_ns = l->now.monotonic_ns + AGAIN_NS;
         return;
     }
-    if (!a->key || l->group.state == GROUP_IDLE)
+    if (!a->key || !l->group.there)
         return;
     struct action *d = legacy_add(l, ACTION_DEADLINE);
     l->group.fence_ns = a->deadline_ns;

@@ -185,10 +185,8 @@ static void start(struct legacy *l, const char *addr, int port) {
         .fence_ns = l->alive.deadline_ns,
         .hard_ns = l->alive.deadline_ns + HARD_AFTER_NS,
     };
-    l->group = (struct legacy_group){.state = GROUP_STARTING,
-                                     .ran = true,
-                                     .workers = l->config.slots,
-                                     .fence_ns = l->alive.deadline_ns};
+    l->group = (struct legacy_group){
+        .there = true, .ran = true, .workers = l->config.slots, .fence_ns = l->alive.deadline_ns};
     legacy_claim(l, CLAIM_START, r->version);
     legacy_add(l, ACTION_START)->start = s;
 }

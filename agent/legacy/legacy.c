@@ -81,7 +81,7 @@ static void contact_advance(struct legacy *l) {
         l->told_silent = true;
     }
     legacy_wake_at(l, since_ns + limit_ns);
-    if (l->now.monotonic_ns >= since_ns + limit_ns && l->group.state == GROUP_IDLE)
+    if (l->now.monotonic_ns >= since_ns + limit_ns && !l->group.there)
         legacy_exit(l, 69, NULL,
                     ever ? "outcome unknown: the store has not answered for %lld s"
                          : "the store could not be reached for %lld s",
@@ -90,7 +90,7 @@ static void contact_advance(struct legacy *l) {
 
 /* In a round the workers come first. The second one is not waited for. */
 static void signal_came(struct legacy *l, int signo) {
-    if (l->signo && l->group.state != GROUP_IDLE && !l->group.killed) {
+    if (l->signo && l->group.there && !l->group.killed) {
         l->group.killed = true;
         legacy_add(l, ACTION_KILL);
     }

@@ -80,7 +80,7 @@ static void group_watch(struct legacy *l, const char *why, int64_t grace_ns) {
 /* Before what the guard's fence brought about is taken for a failure of the job. */
 void round_fence(struct legacy *l) {
     struct legacy_group *g = &l->group;
-    if (g->state == GROUP_IDLE || l->now.boottime_ns < g->fence_ns || g->killed)
+    if (!g->there || l->now.boottime_ns < g->fence_ns || g->killed)
         return;
     legacy_claim(l, CLAIM_FENCED, l->round.version);
     legacy_log(l, "the store has not answered for so long that the others may take this node for "
@@ -120,7 +120,7 @@ void round_advance(struct legacy *l) {
     int64_t grace_ns;
     gang_look(l);
     const char *why = disturbance(l, &grace_ns);
-    if (g->state != GROUP_IDLE) {
+    if (g->there) {
         group_watch(l, why, grace_ns);
         return;
     }
@@ -169,7 +169,7 @@ static void worker_exited(struct legacy *l, const struct event *ev) {
 
 static void group_reaped(struct legacy *l, bool fenced) {
     struct legacy_group *g = &l->group;
-    g->state = GROUP_IDLE;
+    g->there = false;
     g->ok = !g->stopping && !g->failed && !fenced && g->exited == g->workers;
 }
 
@@ -192,10 +192,9 @@ void round_event(struct legacy *l, const struct event *ev) {
         l->round.looked_up = true;
         l->round.is_found = ev->looked_up.found;
     }
-    if (g->state == GROUP_IDLE)
+    if (!g->there)
         return;
     if (ev->kind == EVENT_WORKERS_STARTED) {
-        g->state = GROUP_RUNNING;
         legacy_claim(l, CLAIM_STARTED, l->round.version);
     } else if (ev->kind == EVENT_WORKER_EXITED) {
         worker_exited(l, ev);

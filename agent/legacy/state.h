@@ -63,12 +63,10 @@ struct alive {
     int64_t deadline_ns; /* CLOCK_BOOTTIME: workers must be dead by then */
 };
 
-enum legacy_group_state { GROUP_IDLE, GROUP_STARTING, GROUP_RUNNING };
-
 /* The local workers, of the round that is there. */
 struct legacy_group {
-    enum legacy_group_state state;
-    bool ran; /* it was started in this round */
+    bool there; /* from when they are to be started until all are dead */
+    bool ran;   /* it was started in this round */
     int workers, exited;
     bool stopping, killed, failed, ok;
     int64_t fence_ns; /* CLOCK_BOOTTIME: the guard's deadline */

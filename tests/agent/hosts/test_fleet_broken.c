@@ -6,6 +6,7 @@ static void cannot(const struct given *given, size_t n, int code, const char *te
     assert_int_equal(play(given, n), code);
     stage_assert("the error", err.msg, text);
     assert_int_equal(err.code, code);
+    assert_true(fcntl(0, F_GETFD) >= 0); /* what was never opened is not closed */
 }
 
 static void test_what_cannot_be_started_ends_what_was(void **state) {

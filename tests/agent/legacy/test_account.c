@@ -150,6 +150,17 @@ static void test_a_prefix_of_ones_own_is_used(void **state) {
     assert_string_equal(account_folder(&arena, "/mine", "a b"), "/mine/run_a b/rdzv");
 }
 
+static void test_nothing_is_left_of_one_that_is_given_back(void **state) {
+    (void)state;
+    static const struct account nothing;
+    put_round("final", "");
+    read_it();
+    account_fini(&c);
+    assert_string_equal(c.doc.text ? c.doc.text : "", "");
+    c.doc.text = NULL;
+    assert_memory_equal(&c, &nothing, sizeof(c));
+}
+
 int main(int argc, char **argv) {
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
@@ -161,6 +172,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(
             test_between_two_versions_nothing_is_known_and_strange_states_are_seen, clear),
         cmocka_unit_test_teardown(test_a_prefix_of_ones_own_is_used, clear),
+        cmocka_unit_test_teardown(test_nothing_is_left_of_one_that_is_given_back, clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
