@@ -65,8 +65,9 @@ static bool read_lines(struct etcd *e) {
         return true;
     if (n <= 0)
         return false;
-    if (e->line.len < LINE_MAX_BYTES)
-        buf_put(&e->line, part, (size_t)n);
+    if (e->line.len >= LINE_MAX_BYTES) /* what follows is told as a line of its own */
+        buf_clear(&e->line);
+    buf_put(&e->line, part, (size_t)n);
     for (char *end; e->line.len && (end = memchr(e->line.data, '\n', e->line.len));) {
         *end = '\0';
         take_line(e, e->line.data);
