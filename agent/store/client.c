@@ -113,14 +113,12 @@ static void reply(struct client_call *c, const struct store_reply *r) {
 static bool send_again(struct client_call *c, long status, const char *text) {
     struct client *cl = client_of(c->call.store);
     bool unknown_path = status == 404 && !text;
-    if (unknown_path && str_eq(c->prefix, "/v3beta"))
-        cl->prefix = "/v3"; /* it is neither */
+    if (unknown_path) /* sent twice: it is neither */
+        cl->prefix = c->sent_twice || str_eq(c->prefix, "/v3beta") ? "/v3" : "/v3beta";
     if (c->sent_twice || !(unknown_path || (sign_in_is_used(&cl->sign_in) &&
                                             gateway_error_is_of_token(status, text))))
         return false;
-    if (unknown_path)
-        cl->prefix = "/v3beta";
-    else if (c->signed_in == cl->sign_in.times)
+    if (!unknown_path && c->signed_in == cl->sign_in.times)
         cl->sign_in.stale = true;
     c->sent_twice = true;
     call_send(c);
