@@ -27,11 +27,11 @@ static struct list servers = {&servers, &servers};
 static void on_first_bytes(struct evbuffer *in, const struct evbuffer_cb_info *info, void *arg) {
     struct server *s = arg;
     unsigned char first = 'P';
-    s->metrics.received += info->n_added;
-    if (!info->n_added || info->orig_size || s->stranger_told)
+    if (!info->n_added)
         return;
+    evbuffer_remove_cb(in, on_first_bytes, s); /* what follows may begin with anything */
     evbuffer_copyout(in, &first, 1);
-    if (first >= ' ')
+    if (first >= ' ' || s->stranger_told)
         return;
     s->stranger_told = true;
     if (first == TLS_HANDSHAKE)
@@ -46,6 +46,11 @@ static void on_first_bytes(struct evbuffer *in, const struct evbuffer_cb_info *i
             "a client that speaks no HTTP knocked at port %u of the store, most likely torchrun "
             "with --rdzv-backend=c10d: it cannot join rankrun agents",
             s->port);
+}
+
+static void on_received(struct evbuffer *in, const struct evbuffer_cb_info *info, void *arg) {
+    struct server *s = arg;
+    s->metrics.received += info->n_added;
 }
 
 /* What leaves it was taken by the kernel. */
@@ -93,6 +98,7 @@ struct bufferevent *server_accept(struct event_base *base, void *arg) {
     ledger_open(s->ledger, b);
     if (s->tls)
         ledger_begin(s->ledger, b, 1);
+    evbuffer_add_cb(bufferevent_get_input(b), on_received, s);
     evbuffer_add_cb(bufferevent_get_input(b), on_first_bytes, s);
     evbuffer_add_cb(bufferevent_get_output(b), on_sent, s);
     return b;
