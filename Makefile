@@ -295,7 +295,7 @@ compare: all
 	$(Q)$(BIN)/rankquake compare $(addprefix --launcher ,$(LAUNCHERS)) $(SCENARIOS)
 # Written anew on purpose, after a change of the protocol or of the simulator: the diff is to be read.
 TRANSCRIPTS := $(patsubst %.yaml,%.txt,$(wildcard tests/harness/sim/transcripts/*.yaml))
-RECORDS := $(addprefix $(OUT)/tests/agent/,core/test_record legacy/test_record store/test_record)
+RECORDS := $(addprefix $(OUT)/tests/agent/,core/test_record legacy/test_record store/test_record store/test_server_words)
 transcripts: $(OUT)/tests/harness/sim/spawn_transcript $(RECORDS)
 	@for t in $(TRANSCRIPTS); do $< $${t%.txt}.yaml >$$t || exit 1; done
 	@for r in $(RECORDS); do $$r --write || exit 1; done
