@@ -29,6 +29,7 @@ static int fake_n, fake_cancelled, fake_freed;              /* fake_n: that were
 static bool fake_none;                                      /* there is no way to the store */
 __attribute__((unused)) static const char *fake_value = ""; /* of the header that was asked for */
 static char fake_token[64];
+static const void *fake_access; /* as whom the last way was asked for */
 
 static inline void fake_begin(void) {
     fake_n = fake_cancelled = fake_freed = 0;
@@ -36,11 +37,14 @@ static inline void fake_begin(void) {
     snprintf(fake_token, sizeof(fake_token), "(never)");
 }
 
-static inline struct http *fake_new(struct err *err) {
-    static char http;
+static char fake_loop, fake_way; /* fake_loop: on which all of it is */
+
+static inline struct http *fake_new(const struct loop *l, const void *access, struct err *err) {
+    assert_ptr_equal(l, &fake_loop);
+    fake_access = access;
     if (fake_none)
         err_say(err, -2, "no way there");
-    return fake_none ? NULL : (struct http *)(void *)&http;
+    return fake_none ? NULL : (struct http *)(void *)&fake_way;
 }
 
 static inline struct http_call *fake_send(const struct http_request *r, http_done_fn *on_done,
@@ -56,6 +60,17 @@ static inline struct http_call *fake_send(const struct http_request *r, http_don
     if (r->body)
         snprintf(c->said + strlen(c->said), sizeof(c->said) - strlen(c->said), " (%s)", r->type);
     return (struct http_call *)(void *)c;
+}
+
+static inline void fake_is(const struct http *h) {
+    assert_ptr_equal(h, &fake_way);
+}
+
+/* NULL is allowed. */
+static inline void fake_free(const struct http *h) {
+    if (h)
+        fake_is(h);
+    fake_freed += h != NULL;
 }
 
 static inline void fake_cancel(struct http_call *call) {
@@ -91,10 +106,10 @@ static inline int fake_open(void) {
     return n;
 }
 
-#define http_send(h, r, fn, arg) (assert_non_null(h), fake_send(r, fn, arg))
+#define http_send(h, r, fn, arg) (fake_is(h), fake_send(r, fn, arg))
 #define http_cancel(c)           fake_cancel(c)
-#define http_free(h)             ((void)(h), fake_freed++)
-#define http_header(h)           ((void)(h), fake_value)
+#define http_free(h)             fake_free(h)
+#define http_header(h)           (fake_is(h), fake_value)
 #define http_show_token(h, t)                                                                      \
-    ((void)(h), snprintf(fake_token, sizeof(fake_token), "%s", (t) ? (t) : "(none)"))
-#define store_access_http(l, a, err) ((void)(l), (void)(a), fake_new(err))
+    (fake_is(h), snprintf(fake_token, sizeof(fake_token), "%s", (t) ? (t) : "(none)"))
+#define store_access_http(l, a, err) fake_new(l, a, err)

@@ -20,7 +20,8 @@ static struct waiting {
 } waiting[FAKE_CALLS_MAX];
 static int n_waiting;
 
-static struct loop_source *fake_timer(loop_timer_fn *fn, void *arg) {
+static struct loop_source *fake_timer(const struct loop *l, loop_timer_fn *fn, void *arg) {
+    assert_ptr_equal(l, &fake_loop);
     late_fn = fn;
     late_arg = arg;
     timers++;
@@ -52,8 +53,8 @@ static void fake_ask(struct sign_in *s, const char *url) {
 }
 
 #define clock_monotonic_ns()   virtual_ns
-#define loop_timer(l, fn, arg) fake_timer(fn, arg)
-#define loop_timer_at(s, at)   (timer_ns = (at))
+#define loop_timer(l, fn, arg) fake_timer(l, fn, arg)
+#define loop_timer_at(s, at)   (assert_ptr_equal(s, &waiting[n_waiting - 1]), timer_ns = (at))
 #define loop_source_free(s)    fake_timer_free(s)
 #define sign_in_begin(s, url)  fake_ask(s, url)
 #define sign_in_cancel(s)      ((void)(s), asks_cancelled++)
@@ -113,9 +114,10 @@ static void on_news_(void *arg, const struct store_news *n) {
 
 static void open_at(const char *endpoints) {
     struct err err = {0};
-    store = store_client_new(NULL, endpoints, &access_, &err);
+    store = store_client_new((struct loop *)(void *)&fake_loop, endpoints, &access_, &err);
     assert_string_equal(err.msg, "");
     assert_non_null(store);
+    assert_ptr_equal(fake_access, &access_);
 }
 
 static void begin(const char *endpoints) {
@@ -212,14 +214,14 @@ static void test_endpoints_are_read_to_the_last(void **state) {
     finish();
     fake_freed = 0;
     snprintf(seventeen, sizeof(seventeen), "%s,q", sixteen);
-    assert_null(store_client_new(NULL, seventeen, NULL, &err));
+    assert_null(store_client_new((struct loop *)(void *)&fake_loop, seventeen, NULL, &err));
     assert_int_equal(err.code, -22);
     assert_string_equal(err.msg,
                         "'a,b:1,c,d,e,f,g,h,i,j,k,l,m,n,o,p:16,q': give at most 16 endpoints");
-    assert_null(store_client_new(NULL, "a,b:x,c", NULL, &err));
+    assert_null(store_client_new((struct loop *)(void *)&fake_loop, "a,b:x,c", NULL, &err));
     assert_non_null(strstr(err.msg, "b:x"));
     fake_none = true;
-    assert_null(store_client_new(NULL, "a", NULL, &err));
+    assert_null(store_client_new((struct loop *)(void *)&fake_loop, "a", NULL, &err));
     assert_string_equal(err.msg, "no way there");
     assert_int_equal(fake_freed, 0);
 }

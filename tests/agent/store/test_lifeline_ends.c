@@ -41,12 +41,21 @@ static void (*end_fn)(void *arg, int fd, int what);
 static loop_timer_fn *due_fn;
 static void *end_arg, *due_arg;
 
+static char of_loop, of_crowd;
+
+/* Everything is asked of whom it belongs to. */
+static void is(const void *p, const void *expected) {
+    assert_ptr_equal(p, expected);
+}
+
 static struct loop_source *fake_source(void) {
     sources++;
     return (struct loop_source *)(void *)&source;
 }
 
 static struct loop_source *fake_free(struct loop_source *s) {
+    if (s)
+        is(s, &source);
     sources -= s != NULL;
     return NULL;
 }
@@ -66,21 +75,23 @@ static void fake_close(struct evhttp_connection *c, crowd_close_fn *fn, void *ar
 
 #define clock_monotonic_ns() virtual_ns
 #define loop_fd(l, fd, what, fn, arg)                                                              \
-    (assert_true((what) == LOOP_READ), end_fn = (fn), end_arg = (arg), fake_source())
-#define loop_timer(l, fn, arg)               (due_fn = (fn), due_arg = (arg), fake_source())
-#define loop_timer_at(s, at)                 (timer_ns = (at))
+    (is(l, &of_loop), assert_true((fd) == 7 && (what) == LOOP_READ), end_fn = (fn),                \
+     end_arg = (arg), fake_source())
+#define loop_timer(l, fn, arg)               (is(l, &of_loop), due_fn = (fn), due_arg = (arg), fake_source())
+#define loop_timer_at(s, at)                 (is(s, &source), timer_ns = (at))
 #define loop_source_free(s)                  fake_free(s)
 #define tcp_ends(fd, own, peer)              fake_ends(fd, own, peer)
-#define tcp_ended_in_order(fd)               (line.in_order != 0)
+#define tcp_ended_in_order(fd)               (assert_true((fd) == 7), line.in_order != 0)
 #define evhttp_request_get_connection(r)     ((struct evhttp_connection *)(void *)(r))
 #define evhttp_connection_get_bufferevent(c) ((struct bufferevent *)(void *)(c))
-#define evhttp_connection_free(c)            (line.freed++)
+#define evhttp_connection_free(c)            (is(c, &line), line.freed++)
 #define bufferevent_get_input(b)             ((struct evbuffer *)(void *)(b))
 #define evbuffer_get_length(b)               (((struct line *)(void *)(b))->pending)
 #define bufferevent_getfd(b)                 (((struct line *)(void *)(b))->fd)
-#define bufferevent_disable(b, what)         (line.disabled = (what))
-#define bufferevent_set_timeouts(b, r, w)    (line.timeouts_off = 1)
-#define crowd_on_close(crowd, c, fn, arg)    fake_close(c, fn, arg)
+#define bufferevent_disable(b, what)         (is(b, &line), line.disabled = (what))
+#define bufferevent_set_timeouts(b, r, w)                                                          \
+    (is(b, &line), is(r, NULL), is(w, NULL), line.timeouts_off = 1)
+#define crowd_on_close(crowd, c, fn, arg) (is(crowd, &of_crowd), fake_close(c, fn, arg))
 #include "agent/store/lifelines.c"
 
 static struct kv *kv;
@@ -97,7 +108,8 @@ static int begin(void **state) {
     int64_t lease;
     kv = kv_new(1, 0);
     assert_int_equal(kv_lease_grant(kv, key_lease(INC), 60, 0, &lease, NULL), 0);
-    all = lifelines_new(NULL, kv, NULL, on_written, &written);
+    all = lifelines_new((struct loop *)(void *)&of_loop, kv, (struct crowd *)(void *)&of_crowd,
+                        on_written, &written);
     line = (struct line){.fd = 7};
     written = sources = 0;
     virtual_ns = 5000000000;

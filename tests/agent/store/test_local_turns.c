@@ -23,8 +23,10 @@ static struct timer {
     int freed;
 } timers[2];
 static int n_timers;
+static char of_loop;
 
-static struct loop_source *fake_timer(loop_timer_fn *fn, void *arg) {
+static struct loop_source *fake_timer(const struct loop *l, loop_timer_fn *fn, void *arg) {
+    assert_ptr_equal(l, &of_loop);
     timers[n_timers] = (struct timer){fn, arg, -1, 0};
     return (struct loop_source *)(void *)&timers[n_timers++];
 }
@@ -34,7 +36,7 @@ static void set_timer(struct loop_source *s, int64_t at_ns) {
 }
 
 #define clock_monotonic_ns()   virtual_ns
-#define loop_timer(l, fn, arg) fake_timer(fn, arg)
+#define loop_timer(l, fn, arg) fake_timer(l, fn, arg)
 #define loop_timer_at(s, at)   set_timer(s, at)
 #define loop_timer_off(s)      set_timer(s, -1)
 #define loop_source_free(s)    (((struct timer *)(void *)(s))->freed++)
@@ -63,7 +65,7 @@ static int begin(void **state) {
     cancels = NULL;
     asks_again = over = false;
     kv = kv_new(1, 0);
-    store = store_local_new(NULL, kv, on_written, &writes);
+    store = store_local_new((struct loop *)(void *)&of_loop, kv, on_written, &writes);
     assert_string_equal(store->ops->name, "in process");
     assert_int_equal(n_timers, 2);
     assert_true(timers[0].at_ns == -1 && timers[1].at_ns == -1);
@@ -282,7 +284,7 @@ static void test_nobody_need_be_told_of_writes(void **state) {
     (void)state;
     struct store *with = store;
     n_timers = 0;
-    store = store_local_new(NULL, kv, NULL, NULL);
+    store = store_local_new((struct loop *)(void *)&of_loop, kv, NULL, NULL);
     put("a", "1", 0, "t");
     reply_is(STORE_ANSWERED, 0, 0, true, "(none)");
     assert_int_equal(writes, 0);

@@ -55,6 +55,13 @@ static void fake_remove(const struct flow_item *i) {
     client_of(i->req)->item = NULL;
 }
 
+static char of_crowd, of_flow;
+
+/* Everything is asked of whom it belongs to. */
+static void is(const void *p, const void *expected) {
+    assert_ptr_equal(p, expected);
+}
+
 #define evhttp_request_get_connection(r)                                                           \
     (client_of(r)->gone ? NULL : (struct evhttp_connection *)(void *)(r))
 #define evhttp_request_free(r)               (client_of(r)->freed++)
@@ -66,12 +73,13 @@ static void fake_remove(const struct flow_item *i) {
 #define evhttp_send_reply_end(r)              (client_of(r)->ended++)
 #define evhttp_add_header(h, name, value)                                                          \
     (assert_string_equal(name, "Content-Type"), assert_string_equal(value, type_expected))
-#define evbuffer_add(b, p, n)             buf_put(&client_of(b)->text, p, n)
-#define crowd_rank_of(crowd, c)           (client_of(c)->agent ? CROWD_AGENT : CROWD_GUEST)
-#define crowd_on_close(crowd, c, fn, arg) fake_close(c, fn, arg)
-#define crowd_end(crowd, c)               (client_of(c)->told_end++)
-#define crowd_address(crowd, c)           "198.51.100.7"
-#define flow_add(f, i, ops, req, agent)   fake_add(i, ops, req, agent)
+#define evbuffer_add(b, p, n) buf_put(&client_of(b)->text, p, n)
+#define crowd_rank_of(crowd, c)                                                                    \
+    (is(crowd, &of_crowd), client_of(c)->agent ? CROWD_AGENT : CROWD_GUEST)
+#define crowd_on_close(crowd, c, fn, arg) (is(crowd, &of_crowd), fake_close(c, fn, arg))
+#define crowd_end(crowd, c)               (is(crowd, &of_crowd), client_of(c)->told_end++)
+#define crowd_address(crowd, c)           (is(crowd, &of_crowd), is(c, c), "198.51.100.7")
+#define flow_add(f, i, ops, req, agent)   (is(f, &of_flow), fake_add(i, ops, req, agent))
 #define flow_want(i)                      (client_of((i)->req)->wants = 1)
 #define flow_remove(i)                    fake_remove(i)
 static const char *type_expected = "application/json";
@@ -214,7 +222,10 @@ static void step(void) {
 
 static void test_each_answer_comes_whole_as_it_was(void **state) {
     (void)state;
-    struct stream_parts parts = {.slow = on_slow, .arg = &slow};
+    struct stream_parts parts = {.crowd = (struct crowd *)(void *)&of_crowd,
+                                 .flow = (struct flow *)(void *)&of_flow,
+                                 .slow = on_slow,
+                                 .arg = &slow};
     for (uint64_t seed = 1; seed <= 6; seed++) {
         rand_init(&chance, seed);
         kv = parts.kv = kv_new(1, 0);

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-static char call;
+static char call, way;
 static int sent, cancelled, munged;
 static char asked_url[64], asked_body[256], authorized[64], shown[64];
 static const char *opens; /* what a seal holds; NULL: it cannot be opened */
@@ -49,10 +49,14 @@ static void keep(char to[64], const char *text) {
     snprintf(to, 64, "%s", text);
 }
 
-#define http_send(h, r, fn, arg) fake_send(r, fn, arg)
+static void is_way(const struct http *h) {
+    assert_ptr_equal(h, &way);
+}
+
+#define http_send(h, r, fn, arg) (is_way(h), fake_send(r, fn, arg))
 #define http_cancel(c)           (cancelled += (void *)(c) == (void *)&call)
-#define http_authorize(h, t)     keep(authorized, t)
-#define http_show_token(h, t)    keep(shown, t)
+#define http_authorize(h, t)     (is_way(h), keep(authorized, t))
+#define http_show_token(h, t)    (is_way(h), keep(shown, t))
 #define munge_open(s, out, err)  fake_open(s, out, err)
 #include "agent/store/sign_in.c"
 
@@ -77,7 +81,8 @@ static struct sign_in begin(const struct store_access *access) {
     keep(authorized, "(none)");
     keep(shown, "(none)");
     memset(token, 'x', sizeof(token) - 1);
-    return (struct sign_in){.access = access, .fn = on_end, .arg = &ends};
+    return (struct sign_in){
+        .access = access, .http = (struct http *)(void *)&way, .fn = on_end, .arg = &ends};
 }
 
 static void answer(struct sign_in *s, long status, const char *text, const char *error) {

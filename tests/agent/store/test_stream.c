@@ -56,23 +56,32 @@ static void fake_add(struct flow_item *i, const struct flow_ops *ops, struct evh
     c->ops = ops;
 }
 
+static char of_crowd, of_flow;
+
+/* Everything is asked of whom it belongs to. */
+static void is(const void *p, const void *expected) {
+    assert_ptr_equal(p, expected);
+}
+
 #define evhttp_request_get_connection(r)                                                           \
     (client_of(r)->gone ? NULL : (struct evhttp_connection *)(void *)(r))
 #define evhttp_request_free(r)                (client_of(r)->freed++)
 #define evhttp_send_reply_chunk(r, out)       fake_chunk(r, out)
-#define evhttp_send_reply_start(r, code, why) (client_of(r)->started = (code))
+#define evhttp_send_reply_start(r, code, why) (is(why, NULL), client_of(r)->started = (code))
 #define evhttp_send_reply_end(r)              (client_of(r)->ended++)
 #define evhttp_request_get_output_headers(r)  ((void *)(r))
-#define evhttp_add_header(h, name, value)     assert_string_equal(value, "application/json")
-#define evhttp_connection_get_bufferevent(c)  ((void *)(c))
-#define bufferevent_set_timeouts(b, r, w)     (client_of(b)->timeouts_off = 1)
-#define crowd_rank_of(crowd, c)               (client_of(c)->agent ? CROWD_AGENT : CROWD_GUEST)
-#define crowd_on_close(crowd, c, fn, arg)     fake_close(c, fn, arg)
-#define crowd_end(crowd, c)                   ((void)(crowd), client_of(c)->told_end++)
-#define crowd_address(crowd, c)               "198.51.100.7"
-#define flow_add(f, i, ops, req, agent)       fake_add(i, ops, req, agent)
-#define flow_want(i)                          (client_of((i)->req)->wants = 1)
-#define flow_remove(i)                        (client_of((i)->req)->removed++)
+#define evhttp_add_header(h, name, value)                                                          \
+    (assert_string_equal(name, "Content-Type"), assert_string_equal(value, "application/json"))
+#define evhttp_connection_get_bufferevent(c) ((void *)(c))
+#define bufferevent_set_timeouts(b, r, w)    (is(r, NULL), is(w, NULL), client_of(b)->timeouts_off = 1)
+#define crowd_rank_of(crowd, c)                                                                    \
+    (is(crowd, &of_crowd), client_of(c)->agent ? CROWD_AGENT : CROWD_GUEST)
+#define crowd_on_close(crowd, c, fn, arg) (is(crowd, &of_crowd), fake_close(c, fn, arg))
+#define crowd_end(crowd, c)               (is(crowd, &of_crowd), client_of(c)->told_end++)
+#define crowd_address(crowd, c)           (is(crowd, &of_crowd), is(c, c), "198.51.100.7")
+#define flow_add(f, i, ops, req, agent)   (is(f, &of_flow), fake_add(i, ops, req, agent))
+#define flow_want(i)                      (client_of((i)->req)->wants = 1)
+#define flow_remove(i)                    (client_of((i)->req)->removed++)
 #include "agent/store/stream.c"
 
 static struct kv *kv;
@@ -92,7 +101,10 @@ static void on_slow(void *arg, const char *who) {
 }
 
 static void begin(size_t history_max) {
-    struct stream_parts parts = {.slow = on_slow, .arg = &slow};
+    struct stream_parts parts = {.crowd = (struct crowd *)(void *)&of_crowd,
+                                 .flow = (struct flow *)(void *)&of_flow,
+                                 .slow = on_slow,
+                                 .arg = &slow};
     memset(clients, 0, sizeof(clients));
     kv = parts.kv = kv_new(1, history_max);
     streams = streams_new(&parts);
@@ -257,6 +269,9 @@ static void be_cut(struct client *c) {
     c->ops->cut(c->item);
     assert_true(slow == before + 1 && c->told_end == 1);
     c->item->held = 0;
+    c->wants = 0;
+    write_keys(); /* of which nobody is told who has been cut off */
+    assert_false(c->wants);
     close_one(c);
 }
 

@@ -34,8 +34,10 @@ static int begin(void **state) {
     cancels = 0;
     fake_value = "";
     access_ = (struct store_access){0};
-    client = tree_client_new(NULL, "etcd.host:4001", &access_, on_told, &told, NULL);
+    client = tree_client_new((struct loop *)(void *)&fake_loop, "etcd.host:4001", &access_, on_told,
+                             &told, NULL);
     assert_non_null(client);
+    assert_ptr_equal(fake_access, &access_);
     assert_string_equal(tree_client_trouble(client), "");
     return 0;
 }
@@ -134,7 +136,8 @@ static void test_where_it_is_says_the_url(void **state) {
     struct store_access safe = {.https = true};
     for (size_t i = 0; i < 2; i++) {
         char expected[128];
-        struct tree_client *c = tree_client_new(NULL, all[i].endpoint, &safe, on_told, &told, &err);
+        struct tree_client *c = tree_client_new((struct loop *)(void *)&fake_loop, all[i].endpoint,
+                                                &safe, on_told, &told, &err);
         assert_string_equal(err.msg, "");
         tree_client_send(c, 1, &q);
         snprintf(expected, sizeof(expected), "GET %s" INDEX " 1 ms: (no body)", all[i].url);
@@ -144,10 +147,12 @@ static void test_where_it_is_says_the_url(void **state) {
         fake_freed = 0;
     }
     fake_freed = 0;
-    assert_null(tree_client_new(NULL, "h:x", NULL, on_told, NULL, &err));
+    assert_null(
+        tree_client_new((struct loop *)(void *)&fake_loop, "h:x", NULL, on_told, NULL, &err));
     assert_string_not_equal(err.msg, "");
     fake_none = true;
-    assert_null(tree_client_new(NULL, "h", &safe, on_told, NULL, &err));
+    assert_null(
+        tree_client_new((struct loop *)(void *)&fake_loop, "h", &safe, on_told, NULL, &err));
     assert_string_equal(err.msg, "no way there");
     assert_null(tree_client_free(NULL));
     fake_freed = 0;

@@ -53,6 +53,7 @@ static const char *const address_texts[ORIGINS] = {
     "10.0.0.1", "10.0.0.2", "2001:db8:0:1::", "2001:db8:0:1::", "2001:db8:0:2::"};
 
 static int fake_peer(int fd, struct sockaddr *to, socklen_t *n) {
+    assert_int_equal(*n, sizeof(struct sockaddr_storage));
     const struct fake *f = &fakes[fd];
     int v4 = addresses[f->origin][10] == 0xff;
     struct sockaddr_in in = {.sin_family = AF_INET};
@@ -71,34 +72,46 @@ static int fake_files(struct rlimit *ret) {
     return files_known ? 0 : -1;
 }
 
-static char of_arrived, of_turn, of_again;
+static char of_arrived, of_turn, of_again, of_loop, of_base, of_listener;
 static struct event *fake_event(void (*fn)(int fd, short what, void *arg), int urgent);
 static void (*arrived_fn)(int fd, short what, void *arg), (*turn_fn)(int fd, short what, void *arg);
 static loop_timer_fn *again_fn;
+static int freed; /* events and the timer */
 
-#define clock_monotonic_ns()               virtual_ns
-#define loop_base(l)                       NULL
-#define loop_timer(l, fn, arg)             (again_fn = (fn), (struct loop_source *)(void *)&of_again)
-#define loop_timer_at(s, at)               (timer_ns = (at))
-#define loop_timer_off(s)                  (timer_ns = 0)
-#define loop_source_free(s)                ((void)(s))
-#define event_new(base, fd, what, fn, arg) fake_event(fn, arrived_fn == NULL)
-#define event_free(e)                      ((void)(e))
-#define event_active(e, what, n)                                                                   \
-    (*((void *)(e) == (void *)&of_turn ? &turn_active : &arrived_active) = 1)
+/* Everything is asked of whom it belongs to. */
+static void is(const void *p, const void *expected) {
+    assert_ptr_equal(p, expected);
+}
+
+static int *flag_of(const struct event *e) {
+    assert_true((const void *)e == &of_turn || (const void *)e == &of_arrived);
+    return (const void *)e == &of_turn ? &turn_active : &arrived_active;
+}
+
+#define clock_monotonic_ns() virtual_ns
+#define loop_base(l)         (is(l, &of_loop), (struct event_base *)(void *)&of_base)
+#define loop_timer(l, fn, arg)                                                                     \
+    (is(l, &of_loop), again_fn = (fn), (struct loop_source *)(void *)&of_again)
+#define loop_timer_at(s, at) (is(s, &of_again), timer_ns = (at))
+#define loop_timer_off(s)    (is(s, &of_again), timer_ns = 0)
+#define loop_source_free(s)  (is(s, &of_again), freed++)
+#define event_new(base, fd, what, fn, arg)                                                         \
+    (is(base, &of_base), assert_true((fd) == -1 && !(what)), fake_event(fn, arrived_fn == NULL))
+#define event_free(e)                        (flag_of(e), freed++)
+#define event_active(e, what, n)             (assert_true((what) == EV_TIMEOUT), *flag_of(e) = 1)
 #define event_priority_set(e, p)             assert_true((void *)(e) == (void *)&of_turn && (p) == LOOP_LAST)
 #define bufferevent_getfd(b)                 (fake_of(b)->fd)
-#define bufferevent_getcb(b, r, w, e, arg)   (*(arg) = (b))
+#define bufferevent_getcb(b, r, w, e, arg)   (assert_true(!(r) && !(w) && !(e)), *(arg) = (b))
 #define bufferevent_priority_set(b, p)       (fake_of(b)->due ? -1 : (fake_of(b)->priority = (p), 0))
 #define evhttp_connection_get_bufferevent(c) ((struct bufferevent *)(void *)(c))
 #define evhttp_connection_set_closecb(c, fn, arg)                                                  \
     (fake_of(c)->closed = (fn), fake_of(c)->closed_arg = (arg))
-#define evconnlistener_disable(l) (disabled = 1)
-#define evconnlistener_enable(l)  (disabled = 0)
-#define shutdown(fd, how)         (fakes[fd].shut++)
-#define ioctl(fd, what, n)        (*(n) = fakes[fd].unread, 0)
+#define evconnlistener_disable(l) (is(l, &of_listener), disabled = 1)
+#define evconnlistener_enable(l)  (is(l, &of_listener), disabled = 0)
+#define shutdown(fd, how)         (assert_true((how) == SHUT_RDWR), fakes[fd].shut++)
+#define ioctl(fd, what, n)        (assert_true((what) == FIONREAD), *(n) = fakes[fd].unread, 0)
 #define getpeername(fd, to, n)    fake_peer(fd, to, n)
-#define getrlimit(what, ret)      fake_files(ret)
+#define getrlimit(what, ret)      (assert_true((what) == RLIMIT_NOFILE), fake_files(ret))
 #include "agent/store/limits/crowd.c"
 
 static struct event *fake_event(void (*fn)(int fd, short what, void *arg), int urgent) {
@@ -465,8 +478,8 @@ static void test_who_goes_and_who_is_first_is_as_a_plain_model_has_it(void **sta
         virtual_ns = bounds.told_ns[BOUND_CONNECTIONS] = 1000000000000;
         timer_ns = disabled = arrived_active = turn_active = 0;
         arrived_fn = NULL;
-        crowd = crowd_new(NULL, &bounds, &watch);
-        crowd_listen(crowd, (struct evconnlistener *)(void *)&of_arrived);
+        crowd = crowd_new((struct loop *)(void *)&of_loop, &bounds, &watch);
+        crowd_listen(crowd, (struct evconnlistener *)(void *)&of_listener);
         be_limited();
         for (int i = 0; i < 400; i++)
             step();
@@ -475,8 +488,10 @@ static void test_who_goes_and_who_is_first_is_as_a_plain_model_has_it(void **sta
             if (m.here[i])
                 leave_crowd(i);
         come();
+        freed = 0;
         crowd = crowd_free(crowd);
         assert_null(crowd);
+        assert_int_equal(freed, 3);
     }
     assert_null(crowd_free(NULL));
 }
@@ -489,7 +504,7 @@ static void test_whoever_never_came_is_nobody(void **state) {
     struct evhttp_connection *c = (struct evhttp_connection *)(void *)&stranger;
     memset(&bounds, 0, sizeof(bounds));
     arrived_fn = NULL;
-    crowd = crowd_new(NULL, &bounds, &watch);
+    crowd = crowd_new((struct loop *)(void *)&of_loop, &bounds, &watch);
     for (stranger.fd = -1; stranger.fd <= 64; stranger.fd += 65) {
         crowd_asked(crowd, c, CROWD_AGENT);
         crowd_lower(crowd, (struct bufferevent *)(void *)c);
@@ -499,6 +514,38 @@ static void test_whoever_never_came_is_nobody(void **state) {
         assert_null(crowd_address(crowd, c));
     }
     assert_int_equal(stranger.priority, LOOP_USUAL);
+    crowd_free(crowd);
+}
+
+/* Whoever is told where connections come from later waits and goes on all the same. */
+static void test_nobody_need_listen(void **state) {
+    (void)state;
+    struct crowd_watch watch = {on_gone, &m};
+    memset(&m, 0, sizeof(m));
+    memset(&bounds, 0, sizeof(bounds));
+    bounds.told[BOUND_CONNECTIONS] = 1;
+    virtual_ns = bounds.told_ns[BOUND_CONNECTIONS] = 1000000000000;
+    disabled = timer_ns = 0;
+    arrived_fn = NULL;
+    crowd = crowd_new((struct loop *)(void *)&of_loop, &bounds, &watch);
+    m.max = 4;
+    crowd_limit(crowd, 4);
+    for (int i = 0; i < 300; i++) {
+        fakes[i] = (struct fake){.fd = i, .priority = LOOP_USUAL};
+        crowd_enter(crowd, buffer_at(i));
+    }
+    arrived_fn(-1, 0, crowd);
+    assert_int_equal(timer_ns, virtual_ns + MODEL_SILENT_NS);
+    virtual_ns = timer_ns;
+    again_fn(crowd, virtual_ns);
+    assert_true(timer_ns == 0 && !disabled);
+    crowd_listen(crowd, (struct evconnlistener *)(void *)&of_listener);
+    crowd_wait(crowd);
+    assert_true(disabled && timer_ns == virtual_ns + MODEL_PAUSE_NS);
+    for (gone = 0; gone < 300; gone++)
+        fakes[gone].closed(connection_at(gone), fakes[gone].closed_arg);
+    assert_int_equal(crowd_count(crowd, CROWD_STRANGER), 0);
+    assert_false(disabled);
     crowd_free(crowd);
 }
 
@@ -524,6 +571,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_goes_and_who_is_first_is_as_a_plain_model_has_it),
         cmocka_unit_test(test_whoever_never_came_is_nobody),
+        cmocka_unit_test(test_nobody_need_listen),
         cmocka_unit_test(test_there_are_as_many_places_as_open_files_but_some),
     };
     if (argc > 1)

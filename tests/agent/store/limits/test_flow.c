@@ -26,17 +26,28 @@ static struct event *fake_event(void (*fn)(int fd, short what, void *arg));
 static void fake_chunk(struct evhttp_request *req, struct evbuffer *out,
                        void (*taken)(struct evhttp_connection *c, void *arg), void *arg);
 static int kind_at(const void *e) {
+    assert_true(e == &turns[0] || e == &turns[1]);
     return e == &turns[1];
 }
 
-#define clock_monotonic_ns()                               virtual_ns
-#define loop_base(l)                                       NULL
-#define loop_timer(l, fn, arg)                             (late_fn = (fn), (struct loop_source *)(void *)&late)
-#define loop_timer_at(s, at)                               (timer_ns = (at))
-#define loop_source_free(s)                                ((void)(s))
-#define event_new(base, fd, what, fn, arg)                 fake_event(fn)
-#define event_free(e)                                      ((void)(e))
-#define event_active(e, what, n)                           (active[kind_at(e)] = 1)
+static char of_loop, of_base;
+static int freed; /* events and the timer */
+
+/* Everything is asked of whom it belongs to. */
+static void is(const void *p, const void *expected) {
+    assert_ptr_equal(p, expected);
+}
+
+#define clock_monotonic_ns() virtual_ns
+#define loop_base(l)         (is(l, &of_loop), (struct event_base *)(void *)&of_base)
+#define loop_timer(l, fn, arg)                                                                     \
+    (is(l, &of_loop), late_fn = (fn), (struct loop_source *)(void *)&late)
+#define loop_timer_at(s, at) (is(s, &late), timer_ns = (at))
+#define loop_source_free(s)  (is(s, &late), freed++)
+#define event_new(base, fd, what, fn, arg)                                                         \
+    (is(base, &of_base), assert_true((fd) == -1 && !(what)), fake_event(fn))
+#define event_free(e)                                      (is(e, &turns[kind_at(e)]), freed++)
+#define event_active(e, what, n)                           (assert_true((what) == EV_TIMEOUT), active[kind_at(e)] = 1)
 #define event_priority_set(e, p)                           (priorities[kind_at(e)] = (p))
 #define evhttp_send_reply_chunk_with_cb(req, out, fn, arg) fake_chunk(req, out, fn, arg)
 #include "agent/store/limits/flow.c"
@@ -284,22 +295,51 @@ static void test_turns_and_ends_are_as_a_plain_model_has_them(void **state) {
         virtual_ns = 1000000000000;
         timer_ns = n_events = 0;
         armed_ns = INT64_MAX;
-        flow = flow_new(NULL);
+        flow = flow_new((struct loop *)(void *)&of_loop);
         assert_true(priorities[1] == LOOP_USUAL && priorities[0] == LOOP_LAST);
         for (int i = 0; i < 600; i++)
             step();
         for (int i = 0; i < ITEMS; i++)
             flow_remove(&readers[i].item);
         assert_true(flow->kinds[0].held == 0 && flow->kinds[1].held == 0);
+        freed = 0;
         assert_null(flow_free(flow));
+        assert_int_equal(freed, 3);
     }
     assert_non_null(cut_last);
     assert_null(flow_free(NULL));
 }
 
+/* Of one kind: pieces that make a megabyte to the byte, and one byte less. */
+static void test_a_turn_is_a_megabyte_long(void **state) {
+    (void)state;
+    for (int kind = 0; kind < 2; kind++)
+        for (size_t less = 0; less < 2; less++) {
+            memset(readers, 0, sizeof(readers));
+            memset(active, 0, sizeof(active));
+            n_events = 0;
+            flow = flow_new((struct loop *)(void *)&of_loop);
+            for (int i = 0; i < 6; i++) {
+                struct reader *r = &readers[i];
+                *r = (struct reader){.here = 1, .agent = kind, .waits = 1, .place = i};
+                flow_add(flow, &r->item, &ops, (struct evhttp_request *)(void *)r, kind);
+                flow_want(&r->item);
+                r->next = (1 << 18) - (i ? 0 : less);
+            }
+            turn_fns[kind](-1, 0, flow);
+            for (int i = 0; i < 6; i++)
+                assert_int_equal(readers[i].held > 0, i < (less ? 5 : 4));
+            assert_true(active[kind]);
+            for (int i = 0; i < 6; i++)
+                flow_remove(&readers[i].item);
+            flow_free(flow);
+        }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_turns_and_ends_are_as_a_plain_model_has_them),
+        cmocka_unit_test(test_a_turn_is_a_megabyte_long),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -44,18 +44,27 @@ static void fake_callback(struct evbuffer *b, evbuffer_cb_func fn, void *arg) {
     e->arg = arg;
 }
 
-#define clock_monotonic_ns()                virtual_ns
-#define loop_timer(l, fn, arg)              (due_fn = (fn), (struct loop_source *)(void *)&due)
-#define loop_timer_at(s, at)                (timer_ns = (at))
-#define loop_source_free(s)                 ((void)(s))
-#define getsockopt(fd, level, name, ret, n) fake_cookie(fd, ret, n)
-#define shutdown(fd, how)                   (lines[fd].shut++)
-#define bufferevent_getfd(b)                (((struct line *)(void *)(b))->fd)
-#define bufferevent_get_input(b)            ((struct evbuffer *)(void *)&((struct line *)(uintptr_t)(b))->in)
-#define bufferevent_get_output(b)           ((struct evbuffer *)(void *)&((struct line *)(uintptr_t)(b))->out)
-#define evbuffer_add_cb(b, fn, arg)         fake_callback(b, fn, arg)
-#define evbuffer_get_length(b)              (((struct end *)(void *)(b))->length)
-#define crowd_lower(c, b)                   (((struct line *)(void *)(b))->lowered = 1)
+static char of_loop, of_crowd;
+static int freed;
+
+/* Everything is asked of whom it belongs to. */
+static void is(const void *p, const void *expected) {
+    assert_ptr_equal(p, expected);
+}
+
+#define clock_monotonic_ns()   virtual_ns
+#define loop_timer(l, fn, arg) (is(l, &of_loop), due_fn = (fn), (struct loop_source *)(void *)&due)
+#define loop_timer_at(s, at)   (is(s, &due), timer_ns = (at))
+#define loop_source_free(s)    (is(s, &due), freed++)
+#define getsockopt(fd, level, name, ret, n)                                                        \
+    (assert_true((level) == SOL_SOCKET && (name) == SO_COOKIE), fake_cookie(fd, ret, n))
+#define shutdown(fd, how)           (assert_true((how) == SHUT_RDWR), lines[fd].shut++)
+#define bufferevent_getfd(b)        (((struct line *)(void *)(b))->fd)
+#define bufferevent_get_input(b)    ((struct evbuffer *)(void *)&((struct line *)(uintptr_t)(b))->in)
+#define bufferevent_get_output(b)   ((struct evbuffer *)(void *)&((struct line *)(uintptr_t)(b))->out)
+#define evbuffer_add_cb(b, fn, arg) fake_callback(b, fn, arg)
+#define evbuffer_get_length(b)      (((struct end *)(void *)(b))->length)
+#define crowd_lower(c, b)           (is(c, &of_crowd), ((struct line *)(void *)(b))->lowered = 1)
 #include "agent/store/limits/ledger.c"
 
 /* ---- the model ---- */
@@ -300,18 +309,22 @@ static void test_what_is_held_is_as_a_plain_model_has_it(void **state) {
         armed = 0;
         held_most = SIZE_MAX;
         request_ns = INT64_MAX / 2;
-        ledger = ledger_new(NULL, &bounds, NULL);
+        ledger =
+            ledger_new((struct loop *)(void *)&of_loop, &bounds, (struct crowd *)(void *)&of_crowd);
         be_limited();
         for (int i = 0; i < 500; i++)
             step();
+        freed = 0;
         assert_null(ledger_free(ledger));
+        assert_int_equal(freed, 1);
     }
     assert_null(ledger_free(NULL));
 }
 
 static void test_a_connection_that_was_never_opened_has_no_account(void **state) {
     (void)state;
-    ledger = ledger_new(NULL, &bounds, NULL);
+    ledger =
+        ledger_new((struct loop *)(void *)&of_loop, &bounds, (struct crowd *)(void *)&of_crowd);
     lines[0] = (struct line){.in = {.length = 7}};
     ledger_begin(ledger, at(0), 5);
     ledger_whole(ledger, at(0));
