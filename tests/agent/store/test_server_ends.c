@@ -1,6 +1,8 @@
 /* Connections that end at every byte, requests in any pieces, and each bound of an embedded store from both sides, over loopback. */
 #include "agent/core/kv.h"
+#include "agent/core/lifeline.h"
 #include "agent/store/answer.h"
+#include "agent/store/lifelines.h"
 #include "agent/store/limits/bounds.h"
 #include "agent/store/reply.h"
 #include "agent/store/server_state.h"
@@ -243,6 +245,34 @@ static void test_long_answers_show_so_many_keys_at_once(void **state) {
     assert_int_equal(server->bounds.hits[BOUND_ANSWERS], 1);
 }
 
+/* ---- lifelines ---- */
+
+/* It is never answered, and its connection is an agent's. */
+static void test_a_lifeline_is_counted_and_is_an_agents(void **state) {
+    (void)state;
+    struct raw r;
+    BUF_FINI struct buf request = {0};
+    char own[TCP_ENDS_MAX], peer[TCP_ENDS_MAX];
+    struct lifeline_claim claim = {
+        .inc = "0123456789abcdef", .uid = "00112233445566778899aabbccddeeff", .revision = 1};
+    raw_open(&r, loop, server_port(server));
+    assert_int_equal(tcp_ends(r.fd, own, peer), 0);
+    lifelines_put_request(&request, "job", &claim, &(struct lifeline_ends){own, peer}, NULL);
+    raw_send(&r, request.data, request.len);
+    while (!server_lifelines(server)) /* it is seen to come */
+        says("/", "", " 404 ");
+    assert_int_equal(server->metrics.requests[10][0], 1);
+    assert_int_equal(server_agents(server), 1);
+    assert_int_equal(server_held(server), 0);
+    assert_int_equal(r.in.len, 0);
+    assert_false(r.ended);
+    raw_close(&r);
+    while (server_lifelines(server)) /* and to go */
+        says("/", "", " 404 ");
+    while (server_agents(server))
+        says("/", "", " 404 ");
+}
+
 /* ---- numbers ---- */
 
 static void test_the_numbers_are_those_of_this_moment(void **state) {
@@ -311,6 +341,7 @@ int main(int argc, char **argv) {
         TEST(test_a_body_of_two_megabytes_is_read_and_no_more),
         TEST(test_others_than_agents_have_so_many_watches_of_ranges),
         TEST(test_long_answers_show_so_many_keys_at_once),
+        TEST(test_a_lifeline_is_counted_and_is_an_agents),
         TEST(test_the_numbers_are_those_of_this_moment),
         TEST(test_what_is_written_is_counted_and_refused_where_it_is_full),
     };
