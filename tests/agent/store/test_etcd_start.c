@@ -109,7 +109,7 @@ static int fake_poll(const struct pollfd *fd, nfds_t n, int ms) {
 static ssize_t fake_read(int fd, char *to, size_t size) {
     const struct piece *p = &pieces[next_piece];
     assert_true(open_fds[fd]);
-    errno = p->error;
+    errno = p->error ? p->error : EINTR; /* that says nothing where it has not failed */
     if (p->error) {
         next_piece++;
         return -1;
@@ -152,8 +152,11 @@ static struct loop_source *fake_watch(int fd, int what, loop_fd_fn *fn, void *ar
     return (struct loop_source *)(void *)&source;
 }
 
-#define clock_monotonic_ns()            virtual_ns
-#define access(path, how)               ((how) == X_OK && strcmp(path, "/good") == 0 ? 0 : (errno = EACCES, -1))
+#define clock_monotonic_ns() virtual_ns
+#define access(path, how)                                                                          \
+    ((how) == X_OK && (strcmp(path, "/good") == 0 || strcmp(path, "g") == 0)                       \
+         ? 0                                                                                       \
+         : (errno = EACCES, -1))
 #define tcp_reserve_port(fd, port, err) fake_reserve(fd, port, err)
 #define process_report_pipe(ret)        fake_pipe(ret)
 #define process_spawn(s, ret, err)      fake_spawn(s, ret, err)
@@ -232,6 +235,7 @@ static void test_each_call_is_made_in_its_order(void **state) {
         {NULL, false, PORTS SPAWN("etcd", "") WITH("") BEGUN},
         {NULL, true, PORTS SPAWN("etcd", " --enable-v2") WITH("") BEGUN},
         {"", false, PORTS SPAWN("etcd", "") WITH(" TORCHELASTIC_ETCD_BINARY_PATH=") BEGUN},
+        {"g", false, PORTS SPAWN("g", "") WITH(" TORCHELASTIC_ETCD_BINARY_PATH=g") BEGUN},
         {"/good", true,
          PORTS SPAWN("/good", " --enable-v2") WITH(" TORCHELASTIC_ETCD_BINARY_PATH=/good") BEGUN},
     };
@@ -251,6 +255,25 @@ static void test_each_call_is_made_in_its_order(void **state) {
         assert_int_equal(count_open(), 0);
     }
     assert_null(etcd_free(NULL));
+}
+
+static void test_an_environment_of_any_size_is_passed_on(void **state) {
+    (void)state;
+    enum { MANY = 20000 };
+    static char *many[MANY + 1];
+    static char variable[] = "A=b";
+    for (int i = 0; i < MANY; i++)
+        many[i] = variable;
+    char **before = environ;
+    fresh("", 0);
+    environ = many;
+    struct etcd *e = etcd_start(false, &err);
+    environ = before;
+    assert_non_null(e);
+    const char *from = strstr(buf_str(&trace), " and A=b");
+    assert_non_null(from);
+    assert_int_equal(strcspn(from + 4, "\n"), MANY * strlen(" A=b"));
+    etcd_free(e);
 }
 
 static void fails(const char *call, int at, int code, const char *why, const char *calls) {
@@ -435,6 +458,7 @@ static void test_its_end_is_told_once_with_its_words(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_call_is_made_in_its_order),
+        cmocka_unit_test(test_an_environment_of_any_size_is_passed_on),
         cmocka_unit_test(test_where_a_call_fails_nothing_is_left),
         cmocka_unit_test(test_it_has_half_a_minute_to_serve),
         cmocka_unit_test(test_an_interrupted_call_is_made_again),

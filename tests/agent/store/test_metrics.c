@@ -157,6 +157,38 @@ static void test_keys_that_are_none_of_a_job_are_told_as_keys_alone(void **state
     assert_true(tells_of_a_job());
 }
 
+static size_t count_lines(const char *text, const char *with) {
+    size_t n = 0;
+    for (const char *p = text; (p = strstr(p, with)); p++)
+        n++;
+    return n;
+}
+
+/* Of one more than there may be the last is left out, of each number. */
+static void test_so_many_jobs_are_told_of(void **state) {
+    (void)state;
+    for (size_t n = 0; n <= 258; n++) {
+        struct buf out = {0};
+        size_t told = n < 256 ? n : 256;
+        char key[64];
+        if (n > 1 && n < 254) { /* all of them are written, and looked at in the end */
+            snprintf(key, sizeof(key), "/rankrun/j%03zu/cur", n);
+            put_text(key, "{\"inc\":\"00000000000000aa\",\"min\":1,\"max\":1}");
+            continue;
+        }
+        if (n) {
+            snprintf(key, sizeof(key), "/rankrun/j%03zu/cur", n);
+            put_text(key, "{\"inc\":\"00000000000000aa\",\"min\":1,\"max\":1}");
+        }
+        metrics_put_jobs(&out, kv);
+        assert_int_equal(count_lines(buf_str(&out), "\nrankrun_job_nodes_min{run_id=\"j"), told);
+        assert_int_equal(count_lines(buf_str(&out), "\nrankrun_job_phase{run_id=\"j"), 6 * told);
+        assert_int_equal(count_lines(buf_str(&out), "j256\""), n >= 256 ? 14 : 0);
+        assert_int_equal(count_lines(buf_str(&out), "j257\""), 0);
+        buf_fini(&out);
+    }
+}
+
 static void test_connections_are_counted_as_the_kernel_has_them(void **state) {
     (void)state;
     struct tcp_endpoint e = {.host = "127.0.0.1"};
@@ -183,6 +215,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_each_job_is_told_by_its_keys, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_keys_that_are_none_of_a_job_are_told_as_keys_alone,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_so_many_jobs_are_told_of, set_up, tear_down),
         cmocka_unit_test(test_connections_are_counted_as_the_kernel_has_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
