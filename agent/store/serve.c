@@ -70,12 +70,13 @@ int serve_run(const struct serve_config *c, struct err *err) {
     struct loop_source *intr = loop_signal(l, SIGINT, on_end, l);
     struct kv *kv = kv_new(random_u64(), 0);
     struct server *s = server_new(l, kv, c->host, c->port, err);
-    int rc = s ? 0 : err->code;
     struct marker marker = {0};
+    int rc;
     if (s) {
         open_server(s, kv, &marker, c);
         rc = loop_run(l, err);
     } else {
+        rc = err->code;
         tls_free(c->tls);
     }
     server_free(s);

@@ -32,6 +32,7 @@ static int next_piece;
 static size_t next_byte, most; /* most: so much is read at once */
 static int64_t ends_after_ns;  /* the keeper, when its pipes are closed */
 static bool hangs;             /* even when it is killed */
+static bool readable;          /* poll has said so: a read would wait else */
 
 static int fd_open(void) {
     int fd = 10;
@@ -100,6 +101,7 @@ static int fake_poll(const struct pollfd *fd, nfds_t n, int ms) {
     if (pieces[next_piece].text || pieces[next_piece].error)
         if (at_ns <= virtual_ns + (int64_t)ms * 1000000) {
             virtual_ns = at_ns > virtual_ns ? at_ns : virtual_ns;
+            readable = true;
             return 1;
         }
     virtual_ns += (int64_t)ms * 1000000;
@@ -108,7 +110,8 @@ static int fake_poll(const struct pollfd *fd, nfds_t n, int ms) {
 
 static ssize_t fake_read(int fd, char *to, size_t size) {
     const struct piece *p = &pieces[next_piece];
-    assert_true(open_fds[fd]);
+    assert_true(open_fds[fd] && readable);
+    readable = false;
     errno = p->error ? p->error : EINTR; /* that says nothing where it has not failed */
     if (p->error) {
         next_piece++;
@@ -187,7 +190,7 @@ static void fresh(const char *failing, int at) {
     most = SIZE_MAX;
     virtual_ns = 7000000000;
     ends_after_ns = 0;
-    hangs = false;
+    hangs = readable = false;
     err = (struct err){0};
     pieces[0].text = READY;
 }
@@ -445,9 +448,12 @@ static void test_its_end_is_told_once_with_its_words(void **state) {
     pieces[0] = (struct piece){.text = "one\n2026 C | two\nthree"};
     pieces[1] = (struct piece){.error = EINTR};
     pieces[2] = (struct piece){.text = ""};
+    readable = true;
     said_fn(said_arg, 12, LOOP_READ);
+    readable = true;
     said_fn(said_arg, 12, LOOP_READ);
     assert_int_equal(ended, 0);
+    readable = true;
     said_fn(said_arg, 12, LOOP_READ);
     assert_int_equal(ended, 1);
     assert_string_equal(last_words, "two");
