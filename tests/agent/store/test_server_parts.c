@@ -74,6 +74,27 @@ static void keep_timer(struct loop_source *s, int64_t at_ns) {
         loop_timer_at(s, at_ns);
 }
 
+static void see_asked(struct crowd *c, struct evhttp_connection *connection, enum crowd_rank rank) {
+    trace_note("rank %d", rank);
+    crowd_asked(c, connection, rank);
+}
+
+static void see_whole(struct ledger *l, struct bufferevent *b) {
+    trace_note("whole");
+    ledger_whole(l, b);
+}
+
+static void see_trust(struct ledger *l, struct bufferevent *b) {
+    trace_note("trust");
+    ledger_trust(l, b);
+}
+
+static void see_hit(struct bounds *b, enum store_bound which, const char *who, int64_t now_ns) {
+    assert_in_range(clock_monotonic_ns() - now_ns, 0, 1000000000000);
+    trace_note("hit %s by %s", bounds_name(which), who ? who : "nobody");
+    b->hits[which]++;
+}
+
 static int keep_listen(const char *host, uint16_t port, int backlog, int *fd, uint16_t *ret_port,
                        struct err *err) {
     trace_note("backlog %d", backlog);
@@ -84,6 +105,10 @@ static struct evhttp_bound_socket *keep_accept(struct evhttp *h, int fd) {
     return not_taken ? NULL : evhttp_accept_socket_with_handle(h, fd);
 }
 
+#define crowd_asked(c, connection, rank)   see_asked(c, connection, rank)
+#define ledger_whole(l, b)                 see_whole(l, b)
+#define ledger_trust(l, b)                 see_trust(l, b)
+#define bounds_hit(b, which, who, now)     see_hit(b, which, who, now)
 #define munge_seal(text, ret, err)         fake_seal(text, ret, err)
 #define line_say(...)                      fake_say(__VA_ARGS__)
 #define ledger_set_limits(l, limits)       keep_ledger(l, limits)
@@ -132,6 +157,13 @@ static int finish(void **state) {
     kv_free(kv);
     loop_free(loop);
     return 0;
+}
+
+static int64_t timer_of(const struct loop_source *s) {
+    int i = 0;
+    while (timers[i] != s)
+        assert_non_null(timers[i++]);
+    return timers_at[i];
 }
 
 /* ---- limits ---- */
@@ -255,14 +287,20 @@ static void test_a_token_is_drawn_where_it_can_be_told(void **state) {
     assert_memory_not_equal(server->token, server->token + 16, 16);
 }
 
-static void ask(const char *path, const char *body, const char *expected) {
+/* headers "": those of a client of ours. */
+static void ask_with(const char *headers, const char *path, const char *body,
+                     const char *expected) {
     BUF_FINI struct buf request = {0};
     struct raw r;
-    raw_put_request(&request, "POST", path, "Host: localhost\r\n", body);
+    raw_put_request(&request, "POST", path, headers[0] ? headers : "Host: localhost\r\n", body);
     raw_ask(&r, loop, server_port(server), &request, NULL);
     if (!strstr(buf_str(&r.in), expected))
         fail_msg("%s %s: %s is not in %s", path, body, expected, buf_str(&r.in));
     raw_close(&r);
+}
+
+static void ask(const char *path, const char *body, const char *expected) {
+    ask_with("", path, body, expected);
 }
 
 static void test_who_asks_is_told_what_was_sealed(void **state) {
@@ -273,14 +311,86 @@ static void test_who_asks_is_told_what_was_sealed(void **state) {
     ask("/v3/kv/range", "{\"key\":\"eA==\"}", " 401 ");
 }
 
-/* ---- its timers ---- */
+/* ---- who is who ---- */
 
-static int64_t timer_of(const struct loop_source *s) {
-    int i = 0;
-    while (timers[i] != s)
-        assert_non_null(timers[i++]);
-    return timers_at[i];
+#define CUR   "L3JhbmtydW4vam9iL2N1cg==" /* /rankrun/job/cur */
+#define LAST  "L3JhbmtydW4vam9iL3o="     /* /rankrun/job/z */
+#define OWN   "{\"key\":\"" CUR "\",\"value\":\"e30=\"}"
+#define GUEST "whole\nrank 1\n"
+#define AGENT "rank 2\ntrust\n"
+#define PAGE  "hit pages by 127.0.0.1\n"
+
+/* Of each request, in its order: that it is whole, that it is a guest's, and at last that it is an agent's. */
+static void test_each_request_makes_somebody_of_its_connection(void **state) {
+    (void)state;
+    static const struct {
+        const char *path, *body, *headers, *said, *trace;
+    } all[] = {
+        {"/v3/kv/range", "{\"key\":\"eA==\"}", "", " 200 ", GUEST},
+        {"/v3/kv/range", "{\"key\":\"" CUR "\"}", "", " 200 ", GUEST},
+        {"/v3/kv/put", OWN, "", " 200 ", GUEST AGENT},
+        {"/v3/kv/range", "{\"key\":\"" CUR "\"}", "", " 200 ", GUEST AGENT},
+        {"/v3/kv/range", "{\"key\":\"" CUR "\",\"revision\":\"9\"}", "", " 400 ", GUEST},
+        {"/v3/kv/range", "{", "", " 400 ", GUEST},
+        {"/v3/lease/grant", "{\"ID\":\"7\",\"TTL\":\"60\"}", "", " 200 ", GUEST},
+        {"/nowhere", "", "", " 404 ", GUEST},
+        {"/metrics", "", "", " 405 ", GUEST},
+        {"/v3/auth/authenticate", "{}", "", " 200 ", "whole\n"},
+        {"/v3/auth/authenticate", "{}", "Origin: x\r\n", " 403 ", "whole\n" PAGE},
+        {"/v3/kv/put", OWN, "Origin: x\r\n", " 403 ", "whole\n" PAGE},
+        {"/v3/watch", "{}", "", " 400 ", GUEST},
+        {"/v3/rankrun/lifeline", "{}", "", " 400 ", GUEST},
+        {"/v3/kv/put", OWN, "Host: zq-evil.example.com\r\n", " 403 ", "whole\n" PAGE},
+    };
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        buf_clear(&trace);
+        ask_with(all[i].headers, all[i].path, all[i].body, all[i].said);
+        trace_is(all[i].trace);
+    }
+    server_demand(server, "t");
+    buf_clear(&trace);
+    ask("/v3/kv/put", OWN, " 401 ");
+    trace_is("whole\n");
 }
+
+static void watch_as(struct raw *r, const char *body, const char *until, const char *expected) {
+    BUF_FINI struct buf request = {0};
+    buf_printf(&request,
+               "POST /v3/watch HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\n\r\n%s",
+               strlen(body), body);
+    buf_clear(&trace);
+    raw_ask(r, loop, server_port(server), &request, until);
+    trace_is(expected);
+}
+
+static void test_a_watch_of_a_run_is_an_agents(void **state) {
+    (void)state;
+    struct raw before, own, other;
+    static const char run[] =
+        "{\"create_request\":{\"key\":\"" CUR "\",\"range_end\":\"" LAST "\"}}";
+    watch_as(&before, run, "\"created\":true", GUEST);
+    ask("/v3/kv/put", OWN, " 200 ");
+    watch_as(&own, run, "\"created\":true", GUEST AGENT);
+    watch_as(&other, "{\"create_request\":{\"key\":\"eA==\"}}", "\"created\":true", GUEST);
+    raw_close(&before);
+    raw_close(&own);
+    raw_close(&other);
+}
+
+static void test_who_reads_slowly_and_what_is_certified_is_passed_on(void **state) {
+    (void)state;
+    buf_clear(&trace);
+    on_slow(server, "10.0.0.1");
+    trace_is("hit slow by 10.0.0.1\n");
+    keep_timer(server->fan_out, -1);
+    on_certified(server);
+    assert_true(timer_of(server->fan_out) > 0);
+    keep_timer(server->fan_out, -1);
+    on_leases(server, 0);
+    assert_true(timer_of(server->fan_out) > 0);
+}
+
+/* ---- its timers ---- */
 
 /* After each request watchers are told, and the next lease that ends is waited for. */
 static void test_after_each_request_it_is_known_what_is_due(void **state) {
@@ -362,6 +472,9 @@ int main(int argc, char **argv) {
         TEST(test_only_one_that_is_open_to_others_is_warned_of),
         TEST(test_a_token_is_drawn_where_it_can_be_told),
         TEST(test_who_asks_is_told_what_was_sealed),
+        TEST(test_each_request_makes_somebody_of_its_connection),
+        TEST(test_a_watch_of_a_run_is_an_agents),
+        TEST(test_who_reads_slowly_and_what_is_certified_is_passed_on),
         TEST(test_after_each_request_it_is_known_what_is_due),
         TEST(test_a_lease_that_is_due_takes_its_keys_away),
         TEST(test_a_watch_of_the_past_is_told_it),
