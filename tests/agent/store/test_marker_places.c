@@ -308,16 +308,19 @@ static void test_only_sessions_are_waited_for(void **state) {
         {"/rankrun/quarantinf", false},
         {"/rankrun/quarantin", false},
     };
-    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+    static const char *const values[] = {"", "/s/u", "x/s/u", "/x/s/u"}; /* that say nothing of it */
+    for (size_t i = 0; i < 4 * sizeof(all) / sizeof(*all); i++) {
         struct arena a = {0};
         struct kv_txn_result r;
-        struct kv_op op = {.kind = KV_PUT, .key = kv_string(all[i].key)};
+        struct kv_op op = {.kind = KV_PUT,
+                           .key = kv_string(all[i / 4].key),
+                           .value = kv_string(values[i % 4])};
         begin("/xdg");
-        if (all[i].key[0])
+        if (op.key.len)
             assert_int_equal(
                 kv_txn(kv, &(struct kv_txn){.success = &op, .n_success = 1}, &a, &r, NULL), 0);
-        if (marker_needed(kv) != all[i].needed)
-            fail_msg("%s", all[i].key);
+        if (marker_needed(kv) != all[i / 4].needed)
+            fail_msg("%s", all[i / 4].key);
         arena_fini(&a);
     }
     kv = kv_free(kv);
