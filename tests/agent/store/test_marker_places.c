@@ -308,13 +308,13 @@ static void test_only_sessions_are_waited_for(void **state) {
         {"/rankrun/quarantinf", false},
         {"/rankrun/quarantin", false},
     };
-    static const char *const values[] = {"", "/s/u", "x/s/u", "/x/s/u"}; /* that say nothing of it */
+    static const char *const values[] = {"", "/s/u", "x/s/u",
+                                         "/x/s/u"}; /* that say nothing of it */
     for (size_t i = 0; i < 4 * sizeof(all) / sizeof(*all); i++) {
         struct arena a = {0};
         struct kv_txn_result r;
-        struct kv_op op = {.kind = KV_PUT,
-                           .key = kv_string(all[i / 4].key),
-                           .value = kv_string(values[i % 4])};
+        struct kv_op op = {
+            .kind = KV_PUT, .key = kv_string(all[i / 4].key), .value = kv_string(values[i % 4])};
         begin("/xdg");
         if (op.key.len)
             assert_int_equal(

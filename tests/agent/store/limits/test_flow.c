@@ -75,8 +75,8 @@ static struct flow *flow;
 static struct rand chance;
 static size_t held[2], most[2];
 static int64_t armed_ns, places;
-static int model_active[2], wants_more;
-static struct reader *given; /* whom a piece was sent to */
+static int model_active[2], wants_more, takings; /* takings: how often it was told */
+static struct reader *given;                     /* whom a piece was sent to */
 static struct reader *cut_last;
 
 static int draw(int n) {
@@ -140,6 +140,7 @@ static void fake_chunk(struct evhttp_request *req, struct evbuffer *out,
 
 static void on_item_taken(struct flow_item *i) {
     struct reader *r = reader_of(i);
+    takings++;
     if (!wants_more)
         return;
     flow_want(i);
@@ -190,7 +191,9 @@ static void take(struct reader *r) {
         return;
     held[r->agent] -= was;
     r->held = 0;
+    takings = 0;
     on_taken(NULL, &r->item);
+    assert_int_equal(takings, was > 0);
     if (!was)
         return;
     model_wake(r->agent);
@@ -259,8 +262,8 @@ static void step(void) {
         model_remove(r);
         break;
     case 1:
-        most[0] = (size_t)draw(12000);
-        most[1] = (size_t)draw(12000);
+        for (int kind = 0; kind < 2; kind++) /* often just what is held */
+            most[kind] = draw(2) ? (size_t)draw(12000) : held[kind] + (size_t)draw(2);
         flow_limit(flow, most[1], most[0]);
         break;
     case 2:
@@ -278,7 +281,8 @@ static void step(void) {
     default:
         if (!r->here)
             add(r);
-        want(r);
+        if (draw(8))
+            want(r);
     }
     same();
 }
@@ -326,6 +330,7 @@ static void test_a_turn_is_a_megabyte_long(void **state) {
                 flow_want(&r->item);
                 r->next = (1 << 18) - (i ? 0 : less);
             }
+            active[kind] = 0;
             turn_fns[kind](-1, 0, flow);
             for (int i = 0; i < 6; i++)
                 assert_int_equal(readers[i].held > 0, i < (less ? 5 : 4));
