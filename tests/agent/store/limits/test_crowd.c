@@ -549,6 +549,55 @@ static void test_nobody_need_listen(void **state) {
     crowd_free(crowd);
 }
 
+/* A quarter of all, and 1,024 where that is no more than half. */
+static void test_strangers_and_guests_have_a_part_of_each_size(void **state) {
+    (void)state;
+    for (size_t max = 0; max < 20000; max++) {
+        size_t least = max >= 2048 ? 1024 : max / 2, quarter = max / 4;
+        struct crowd c = {.max = max};
+        assert_int_equal(outsiders_max(&c), quarter > least ? quarter : least);
+        c.n[CROWD_STRANGER] = 1;
+        c.n[CROWD_GUEST] = outsiders_max(&c) - 1;
+        c.n[CROWD_AGENT] = max > outsiders_max(&c) ? max - outsiders_max(&c) : 0;
+        if (!outsiders_max(&c))
+            continue;
+        assert_false(is_over(&c));
+        c.n[CROWD_AGENT]++; /* all together */
+        assert_true(is_over(&c));
+        c.n[CROWD_AGENT] = 0;
+        c.n[CROWD_GUEST]++; /* of one part */
+        assert_true(is_over(&c));
+    }
+}
+
+/* Sixteen times as anybody; an agent ever, and whoever only came too. */
+static void test_who_asks_often_is_served_last(void **state) {
+    (void)state;
+    static const enum crowd_rank ranks[] = {CROWD_STRANGER, CROWD_GUEST, CROWD_AGENT};
+    struct crowd_watch watch = {on_gone, &m};
+    memset(&m, 0, sizeof(m));
+    memset(&bounds, 0, sizeof(bounds));
+    virtual_ns = 1000000000000;
+    arrived_fn = NULL;
+    crowd = crowd_new((struct loop *)(void *)&of_loop, &bounds, &watch);
+    for (int i = 0; i < 3; i++) {
+        fakes[i] = (struct fake){.fd = i, .priority = LOOP_USUAL};
+        crowd_enter(crowd, buffer_at(i));
+    }
+    arrived_fn(-1, 0, crowd);
+    for (int asked = 1; asked < 40; asked++)
+        for (int i = 0; i < 3; i++) {
+            crowd_asked(crowd, connection_at(i), ranks[i]);
+            assert_int_equal(fakes[i].priority,
+                             ranks[i] == CROWD_GUEST && asked > 16 ? LOOP_LAST : LOOP_USUAL);
+        }
+    crowd_asked(crowd, connection_at(1), CROWD_AGENT); /* it is one after all */
+    assert_int_equal(fakes[1].priority, LOOP_USUAL);
+    for (gone = 0; gone < 3; gone++)
+        fakes[gone].closed(connection_at(gone), fakes[gone].closed_arg);
+    crowd_free(crowd);
+}
+
 static void test_there_are_as_many_places_as_open_files_but_some(void **state) {
     (void)state;
     static const struct {
@@ -572,6 +621,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_who_goes_and_who_is_first_is_as_a_plain_model_has_it),
         cmocka_unit_test(test_whoever_never_came_is_nobody),
         cmocka_unit_test(test_nobody_need_listen),
+        cmocka_unit_test(test_strangers_and_guests_have_a_part_of_each_size),
+        cmocka_unit_test(test_who_asks_often_is_served_last),
         cmocka_unit_test(test_there_are_as_many_places_as_open_files_but_some),
     };
     if (argc > 1)
