@@ -164,7 +164,7 @@ static int find_long(const char *word, int verb, const struct options_row **ret,
     const char *name = word + 2;
     size_t n = strcspn(name, "=");
     const struct options_row *found = NULL;
-    for (size_t i = 0; i < ROWS; i++) {
+    for (size_t i = 0; i < ROWS && n; i++) {
         const struct options_row *r = &rows[i];
         if (!(r->verb & verb) || strlen(r->name) < n || !names_equal(name, r->name, n))
             continue;
@@ -177,7 +177,7 @@ static int find_long(const char *word, int verb, const struct options_row **ret,
                            found->name, r->name);
         found = r;
     }
-    if (!found || n == 0)
+    if (!found)
         return unknown(word, verb, err);
     *ret = found;
     return 0;
