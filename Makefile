@@ -12,7 +12,7 @@
 #   make compare    rankrun beside the torchruns of three Debian releases (LAUNCHERS=, SCENARIOS=)
 #   make install    PREFIX=/usr/local; make uninstall takes it away again
 #   make package    build/package: .deb, tarball, wheel and image of this commit, docs/install.md (PACKAGES=deb,tarball,wheel,image)
-#   make transcripts  write tests/harness/sim/transcripts/*.txt, tests/agent/*/record.txt and tests/agent/typed*.txt anew
+#   make transcripts  write tests/harness/sim/transcripts/*.txt, tests/agent/*/record.txt tests/agent/{typed*,told}.txt anew
 #   make verdicts     write tests/harness/judge/checks/verdicts/*.txt anew
 #   make tidy       layers, purity, tables, names, lengths;  make format: clang-format
 #   make clean      remove build/
@@ -220,6 +220,7 @@ $(OUT)/tests/agent/test_agent: $(OUT)/tests/agent/agent_doubles.o
 $(OUT)/tests/agent/test_typed: $(addprefix $(OUT)/tests/agent/,typed.o options_facts.o)
 # What it asks of its host is what a line says of it.
 $(OUT)/tests/agent/test_typed: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,file_read file_read_plain random_u64 token_draw sysconf opendir host_name_full srun_find)
+$(OUT)/tests/agent/test_told: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,gethostname clock_realtime_ns)
 $(addprefix $(OUT)/tests/harness/run/,test_targets test_timeline test_triggers test_until test_sticky test_inquiry): $(OUT)/tests/harness/run/stage.o
 $(addprefix $(OUT)/tests/agent/legacy/,test_fleet test_seeds test_record): $(addprefix $(OUT)/tests/agent/legacy/,fleet.o tree_model.o)
 $(OUT)/tests/agent/legacy/test_record: $(addprefix $(OUT)/tests/agent/legacy/,alone.o peers.o)
@@ -299,7 +300,7 @@ compare: all
 	$(Q)$(BIN)/rankquake compare $(addprefix --launcher ,$(LAUNCHERS)) $(SCENARIOS)
 # Written anew on purpose, after a change of the protocol or of the simulator: the diff is to be read.
 TRANSCRIPTS := $(patsubst %.yaml,%.txt,$(wildcard tests/harness/sim/transcripts/*.yaml))
-RECORDS := $(addprefix $(OUT)/tests/agent/,core/test_record legacy/test_record store/test_record store/test_server_words test_typed)
+RECORDS := $(addprefix $(OUT)/tests/agent/,core/test_record legacy/test_record store/test_record store/test_server_words test_told test_typed)
 transcripts: $(OUT)/tests/harness/sim/spawn_transcript $(RECORDS)
 	@for t in $(TRANSCRIPTS); do $< $${t%.txt}.yaml >$$t || exit 1; done
 	@for r in $(RECORDS); do $$r --write || exit 1; done

@@ -281,9 +281,9 @@ static void say_event(const char *core, const struct event *e, struct now now) {
     else if (e->kind == EVENT_GROUP_REAPED)
         buf_printf(&b, ": fenced %d", e->reaped.fenced);
     else if (e->kind == EVENT_WORKER_EXITED)
-        buf_printf(&b, ": %d, pid %" PRId64 ", status %x, \"%s\", at %" PRId64, e->exited.local_rank,
-                   e->exited.pid, (unsigned)e->exited.wait_status, e->exited.error,
-                   e->exited.realtime_ns);
+        buf_printf(&b, ": %d, pid %" PRId64 ", status %x, \"%s\", at %" PRId64,
+                   e->exited.local_rank, e->exited.pid, (unsigned)e->exited.wait_status,
+                   e->exited.error, e->exited.realtime_ns);
     else if (e->kind == EVENT_GUARD_DEAD)
         buf_printf(&b, ": pid %" PRId64 ", status %x, fenced %d", e->guard_dead.pid,
                    (unsigned)e->guard_dead.wait_status, e->guard_dead.fenced);
@@ -412,7 +412,8 @@ void root_cause_print(const struct failure *f, int64_t round, bool earlier) {
 
 void root_cause_hand_on(const struct root_cause *c, const struct failure *f, const char *node,
                         const struct guard *g) {
-    said("pid %d is handed on for %s to %s%s", (int)c->pid, f->node, node, g ? "" : ", of no guard");
+    said("pid %d is handed on for %s to %s%s", (int)c->pid, f->node, node,
+         g ? "" : ", of no guard");
 }
 
 void round_line_claim(struct round_line *l, const char *what, int64_t now_ns) {
@@ -477,7 +478,8 @@ int guard_renew(struct guard *g, struct err *err) {
 
 int guard_start(struct guard *g, const struct worker_spec *s, struct err *err) {
     (void)g;
-    said("guard starts %s, round %" PRIu64 ": world %d on %d, restart %d of %d, master %s:%d, group "
+    said("guard starts %s, round %" PRIu64
+         ": world %d on %d, restart %d of %d, master %s:%d, group "
          "%d, ranks from %d, %d here, role %s from %d of %d, token %s, virtual %d, deadline %d, "
          "lifeline %d, timer %s",
          s->run_id, s->round, s->world_size, s->group_world_size, s->restart_count, s->max_restarts,

@@ -15,16 +15,16 @@
 enum { AT_MONOTONIC = 1000, AT_BOOTTIME = 2000, AT_REALTIME = 3000 };
 
 extern struct doubles {
-    struct buf said; /* each call a line; what is compared is taken off */
-    const char *failing; /* the call that fails: "loop_new" */
-    int failing_code;    /* how; 0: -EIO */
-    int alive;           /* made and not given back yet */
+    struct buf said;          /* each call a line; what is compared is taken off */
+    const char *failing;      /* the call that fails: "loop_new" */
+    int failing_code;         /* how; 0: -EIO */
+    int alive;                /* made and not given back yet */
     struct action actions[8]; /* what the core answers the next step with; n of them */
     size_t n;
     void (*scene)(void); /* played where the loop would run */
     int loop_rc;
-    bool hosted;          /* agent_store_is_hosted */
-    const char *trouble;  /* of store and tree */
+    bool hosted;         /* agent_store_is_hosted */
+    const char *trouble; /* of store and tree */
     const char *output_dir;
     int start_rc, renew_rc; /* of the guard */
     const char *address;
@@ -37,9 +37,9 @@ extern struct doubles {
     tree_answer_fn *tree_fn;
     void (*host_fn)(void *arg, bool found);
     void (*etcd_fn)(void *arg, const char *words);
-    void *arg; /* the agent */
+    void *arg;   /* the agent */
     int port_fd; /* the descriptor that the last port was reserved by */
-    int event; /* how many events the core was told */
+    int event;   /* how many events the core was told */
 } doubles;
 
 void doubles_reset(void);

@@ -235,9 +235,10 @@ static void a_round(void) {
     ASK({.kind = ACTION_NEED_PORT});
     quiet();
     ASK({.kind = ACTION_START, .start = &round_2});
-    assert_said(HEARD "neighbours ends\n" BEGINS("2") "guard's deadline 13, 14\n" STARTS_2
-                      "the port is let go\n"
-                      "info, output: the workers' output is in /out\n");
+    assert_said(HEARD
+                "neighbours ends\n" BEGINS("2") "guard's deadline 13, 14\n" STARTS_2
+                                                "the port is let go\n"
+                                                "info, output: the workers' output is in /out\n");
     second.round = 3;
     second.deadline_required = second.lifeline = false;
     doubles.port_fd = 0;
@@ -291,9 +292,10 @@ static void starts_that_fail(void) {
     quiet();
     doubles.start_rc = -EBUSY;
     ASK({.kind = ACTION_START, .start = &round_2});
-    assert_said(HEARD "neighbours ends\n" BEGINS("2") "guard's deadline 13, 14\n" STARTS_2
-                      "core hears 8: 0, pid 0, status 7e00, \"no workers\", at 3000\n"
-                      "core hears 9: fenced 0\n");
+    assert_said(HEARD "neighbours ends\n" BEGINS(
+        "2") "guard's deadline 13, 14\n" STARTS_2
+             "core hears 8: 0, pid 0, status 7e00, \"no workers\", at 3000\n"
+             "core hears 9: fenced 0\n");
     ASK({.kind = ACTION_LOG, .log = "x"});
     assert_said(HEARD "info, log: x\n"); /* once */
     doubles.start_rc = -EPIPE;
@@ -467,34 +469,32 @@ static void has_no_text(void) {
 }
 
 static void earlier(void) {
-    other_end(&(struct action){.kind = ACTION_EXIT,
-                               .exit = {.code = 1,
-                                        .text = "t",
-                                        .failure = &failure,
-                                        .round = 5,
-                                        .earlier = true}},
-              HEARD "error, exit: t\nfirst failure: n1 of round 5, earlier 1\n"
-                    "pid 0 is handed on for n1 to node\nevent log: the end, 1 at 1000\n"
-                    "loop stops\n");
+    other_end(
+        &(struct action){
+            .kind = ACTION_EXIT,
+            .exit = {.code = 1, .text = "t", .failure = &failure, .round = 5, .earlier = true}},
+        HEARD "error, exit: t\nfirst failure: n1 of round 5, earlier 1\n"
+              "pid 0 is handed on for n1 to node\nevent log: the end, 1 at 1000\n"
+              "loop stops\n");
 }
 
 static void of_nobody(void) {
     static struct failure of_none = {.node = "n1", .rank = -1};
-    other_end(&(struct action){.kind = ACTION_EXIT,
-                               .exit = {.code = 1, .failure = &of_none, .round = 5}},
-              HEARD "first failure: n1 of round 5, earlier 0\n"
-                    "pid 0 is handed on for n1 to node\nevent log: the end, 1 at 1000\n"
-                    "loop stops\n");
+    other_end(
+        &(struct action){.kind = ACTION_EXIT, .exit = {.code = 1, .failure = &of_none, .round = 5}},
+        HEARD "first failure: n1 of round 5, earlier 0\n"
+              "pid 0 is handed on for n1 to node\nevent log: the end, 1 at 1000\n"
+              "loop stops\n");
 }
 
 static void of_rank_0(void) {
     static struct failure of_0 = {.node = "n1", .rank = 0};
-    other_end(&(struct action){.kind = ACTION_EXIT,
-                               .exit = {.code = 1, .failure = &of_0, .round = 5}},
-              HEARD "claim first failure of round 5: n1, rank 0\n"
-                    "first failure: n1 of round 5, earlier 0\n"
-                    "pid 0 is handed on for n1 to node\nevent log: the end, 1 at 1000\n"
-                    "loop stops\n");
+    other_end(
+        &(struct action){.kind = ACTION_EXIT, .exit = {.code = 1, .failure = &of_0, .round = 5}},
+        HEARD "claim first failure of round 5: n1, rank 0\n"
+              "first failure: n1 of round 5, earlier 0\n"
+              "pid 0 is handed on for n1 to node\nevent log: the end, 1 at 1000\n"
+              "loop stops\n");
 }
 
 static void without_store(void) {
@@ -546,18 +546,19 @@ static void test_the_failed_worker_is_handed_on(void **state) {
     "event log from 1000\na timer of workers is made\nguard is attached\n"                         \
     "signal 10 is watched\nsignal 12 is watched\nsignal 15 is watched\nsignal 63 is watched\n"     \
     "errors of writes end nobody\n"
-#define LOOKED "neighbours are looked for after 6000\n"
+#define LOOKED       "neighbours are looked for after 6000\n"
 #define DOWN_SIGNALS "source ends\nsource ends\nsource ends\nsource ends\nsource ends\n"
 
 static void test_all_is_made_at_the_beginning_and_given_back_at_the_end(void **state) {
     (void)state;
     assert_int_equal(run(NULL), 0);
     assert_int_equal(doubles.event, 1);
-    assert_said("a lifeline is made\n"
-                "core of node at 10.0.0.1: store in process 0, hosted 0, lifeline 1, seed 42\n" LOOKED
-                    UP_AND "events open\ncore hears 0\n"
-                "events close\nlifeline ends\ntimer of workers ends\nevent log ends\n"
-                "neighbours ends\nstore ends\ncore ends\n" DOWN_SIGNALS "guard ends\nloop ends\n");
+    assert_said(
+        "a lifeline is made\n"
+        "core of node at 10.0.0.1: store in process 0, hosted 0, lifeline 1, seed 42\n" LOOKED
+            UP_AND "events open\ncore hears 0\n"
+        "events close\nlifeline ends\ntimer of workers ends\nevent log ends\n"
+        "neighbours ends\nstore ends\ncore ends\n" DOWN_SIGNALS "guard ends\nloop ends\n");
     assert_int_equal(doubles.alive, 0);
 }
 
