@@ -62,9 +62,9 @@ int guard_hand_on_error(const struct guard *g, int local_rank, int code, const c
 /* ---- round lines ---- */
 
 static const char *const claims[] = {
-    CLAIM_JOIN,    CLAIM_LEAD, CLAIM_LAST_CALL, CLAIM_FORM,   CLAIM_ACK,
-    CLAIM_RUN,     CLAIM_START, CLAIM_STARTED,  CLAIM_STOP,   CLAIM_END,
-    CLAIM_FENCED,  CLAIM_LOST, CLAIM_EXIT_BARRIER, CLAIM_LEAVE, CLAIM_CLOSED};
+    CLAIM_JOIN,   CLAIM_LEAD,  CLAIM_LAST_CALL,    CLAIM_FORM,  CLAIM_ACK,
+    CLAIM_RUN,    CLAIM_START, CLAIM_STARTED,      CLAIM_STOP,  CLAIM_END,
+    CLAIM_FENCED, CLAIM_LOST,  CLAIM_EXIT_BARRIER, CLAIM_LEAVE, CLAIM_CLOSED};
 
 static void tell_rounds(void) {
     struct round_line l = {.own_count = draw(2)};
@@ -126,7 +126,8 @@ static void tell_events(void) {
         }
     }
     static const int codes[] = {0, 1, 1, 64, 143};
-    struct action exit = {.kind = ACTION_EXIT, .exit = {.code = ONE_OF(codes), .text = "a sentence"}};
+    struct action exit = {.kind = ACTION_EXIT,
+                          .exit = {.code = ONE_OF(codes), .text = "a sentence"}};
     static const int64_t times[] = {5, 1000000004, 1000000005, 61000000004};
     event_log_print(e, &exit, ONE_OF(times));
     event_log_free(e);
@@ -300,8 +301,8 @@ static int by_key(const void *a, const void *b) {
 
 static void tell_neighbours(void) {
     static const char *const runs[] = {"a", "ab", "b", "us", "c%2fd"};
-    static const char *const rests[] = {"cur",   "1f/s/x", "1f/s/y",  "1f/s/z", "1f/s/",
-                                        "1f/m/x", "1f/head", "1f/headx", "1f",   "1f/gone/x"};
+    static const char *const rests[] = {"cur",    "1f/s/x",  "1f/s/y",   "1f/s/z", "1f/s/",
+                                        "1f/m/x", "1f/head", "1f/headx", "1f",     "1f/gone/x"};
     char text[16][64];
     const char *keys[16];
     struct kv_pair found[16] = {0};
