@@ -111,8 +111,8 @@ static struct store_call *ask_txn(struct store *s, const struct kv_txn *t, int64
     (void)s;
     const struct kv_op *op = t->success;
     buf_printf(&said, "asks %zu of kind %d: %.*s to %.*s within %" PRId64 " ms\n", t->n_success,
-               op->kind, (int)op->key.len, op->key.data, (int)op->range_end.len,
-               op->range_end.data, timeout_ms);
+               op->kind, (int)op->key.len, op->key.data, (int)op->range_end.len, op->range_end.data,
+               timeout_ms);
     if (op->limit || op->keys_only || op->count_only || t->n_compares || t->n_failure)
         buf_puts(&said, "and more than that\n");
     reply_fn = fn;
@@ -176,7 +176,8 @@ const char *tree_client_trouble(const struct tree_client *c) {
 /* ---- a job ---- */
 
 static const char inc[] = "0123456789abcdef";
-static const char a[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", b[] = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
+static const char a[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+                  b[] = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
                   c[] = "cccccccccccccccccccccccccccccccc";
 static struct kv_pair pairs[PAIRS];
 static size_t n_pairs;
@@ -199,10 +200,9 @@ static void put(enum key_kind kind, const char *uid, const union value *v) {
 }
 
 static void make_job(enum head_phase phase, bool with_sessions) {
-    union value v = {.cur = {.inc = "0123456789abcdef",
-                             .min = 1,
-                             .max = 2,
-                             .timing = {.hb_ns = HB_MS * 1000000LL}}};
+    union value v = {
+        .cur = {
+            .inc = "0123456789abcdef", .min = 1, .max = 2, .timing = {.hb_ns = HB_MS * 1000000LL}}};
     n_pairs = 0;
     put(KEY_CUR, "", &v);
     v = (union value){.head = {.round = 2, .phase = phase, .pid = "2-7-1", .n = 2, .world = 2}};
@@ -250,8 +250,7 @@ static int ask(void (*play)(void)) {
     return code;
 }
 
-#define ASKS                                                                                       \
-    "store at h:1\nasks 1 of kind 0: /rankrun/job/ to /rankrun/job0 within 5000 ms\nruns\n"
+#define ASKS "store at h:1\nasks 1 of kind 0: /rankrun/job/ to /rankrun/job0 within 5000 ms\nruns\n"
 #define WATCHES                                                                                    \
     "watches /rankrun/job/0123456789abcdef/s/ to /rankrun/job/0123456789abcdef/s0 from 41 within " \
     "5000 ms\ntimer at 500005000 ns\n"
@@ -397,7 +396,8 @@ static void test_a_watch_that_ends_is_told_with_why(void **state) {
     (void)state;
     make_job(HEAD_RUN, true);
     assert_int_equal(ask(a_watch_that_ends), STATUS_FOUND);
-    assert_told(ASKS WATCHES "stops\n", "rankrun: the store at h:1 ended the watch for beats: cut\n");
+    assert_told(ASKS WATCHES "stops\n",
+                "rankrun: the store at h:1 ended the watch for beats: cut\n");
     assert_int_equal(ask(a_watch_that_just_ends), STATUS_FOUND);
     assert_told(ASKS WATCHES "stops\n", "rankrun: the store at h:1 ended the watch for beats: \n");
 }
@@ -428,7 +428,8 @@ static void test_what_cannot_be_made_is_told(void **state) {
 
 /* ---- a tree ---- */
 
-#define ASKS_TREE "tree at h:1\nasks 1 of /torchelastic/p2p/run_job/rdzv within 5000 ms\nruns\nstops\n"
+#define ASKS_TREE                                                                                  \
+    "tree at h:1\nasks 1 of /torchelastic/p2p/run_job/rdzv within 5000 ms\nruns\nstops\n"
 
 static struct tree_node nodes[16];
 static struct tree_answer tree;
@@ -439,7 +440,7 @@ static void answer_tree(void) {
 
 static void add(const char *rest, const char *value) {
     nodes[tree.n++] = (struct tree_node){
-        .key = arena_printf(&arena,   "/torchelastic/p2p/run_job/rdzv/%s", rest), .value = value};
+        .key = arena_printf(&arena, "/torchelastic/p2p/run_job/rdzv/%s", rest), .value = value};
 }
 
 static void make_tree(const char *state_text) {
@@ -513,18 +514,20 @@ static void add_member(int rank) {
 }
 
 static void draw_tree(void) {
-    static const char *const states[] = {"setup", "joinable", "frozen", "final", "closed", "closed"};
+    static const char *const states[] = {"setup", "joinable", "frozen",
+                                         "final", "closed",   "closed"};
     static const char *const ends[] = {"", ", \"rankrun_end\": \"\"",
                                        ", \"rankrun_end\": \"rank 1: exit 3\""};
     static const char *const members[] = {"0", "0, 1", "0, 1, 2"};
     static const char *const ours[] = {"{}", "{\"0\": \"abc\"}", "{\"0\": \"abc\", \"1\": \"d\"}"};
     int n = draw(3), k = draw(3);
     const char *state_word = states[draw(6)], *end = ends[draw(3)];
-    make_tree(arena_printf(&arena,
-                           "{\"status\": \"%s\", \"version\": \"3\", \"participants\": [%s], "
-                           "\"rankrun\": %s, \"keep_alives\": [\"/torchelastic/p2p/run_job/rdzv/v_3/"
-                           "rank_0\"], \"num_workers_waiting\": %d%s}",
-                           state_word, members[n], ours[k], draw(3), end));
+    make_tree(
+        arena_printf(&arena,
+                     "{\"status\": \"%s\", \"version\": \"3\", \"participants\": [%s], "
+                     "\"rankrun\": %s, \"keep_alives\": [\"/torchelastic/p2p/run_job/rdzv/v_3/"
+                     "rank_0\"], \"num_workers_waiting\": %d%s}",
+                     state_word, members[n], ours[k], draw(3), end));
     if (draw(16) == 0)
         tree.n = 0;
     for (int rank = 0; rank <= n; rank++)
