@@ -94,9 +94,10 @@ static void wait_readable(int fd) {
 
 static void open_one(uint64_t id) {
     struct action a = {.kind = ACTION_LIFELINE_OPEN,
-                       .lifeline = {.id = id, .claim = {.inc = "0123456789abcdef",
-                                                        .uid = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-                                                        .revision = 17}}};
+                       .lifeline = {.id = id,
+                                    .claim = {.inc = "0123456789abcdef",
+                                              .uid = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+                                              .revision = 17}}};
     agent_lifeline_do(l, &a);
 }
 

@@ -208,8 +208,7 @@ static struct store_call *on_keepalive(struct store *st, int64_t lease, int64_t 
 }
 
 static struct store_call *on_watch(struct store *st, struct kv_bytes key, struct kv_bytes end,
-                                   int64_t from, int64_t timeout_ms, store_news_fn *fn,
-                                   void *arg) {
+                                   int64_t from, int64_t timeout_ms, store_news_fn *fn, void *arg) {
     say("watch %zu: %.*s to %.*s from %" PRId64 " within %" PRId64, n_calls, (int)key.len, key.data,
         (int)end.len, end.data, from, timeout_ms);
     return call_of(st, NULL, fn, arg);
@@ -251,8 +250,8 @@ struct store *store_client_new(struct loop *l, const char *endpoints,
 /* ---- what the core hears ---- */
 
 static void put_entry(struct buf *out, const struct entry *e) {
-    buf_printf(out, " [%d %s deleted %d, %" PRId64 " %" PRId64 " %" PRId64, e->key.kind,
-               e->key.uid, e->deleted, e->create_revision, e->mod_revision, e->version);
+    buf_printf(out, " [%d %s deleted %d, %" PRId64 " %" PRId64 " %" PRId64, e->key.kind, e->key.uid,
+               e->deleted, e->create_revision, e->mod_revision, e->version);
     if (e->value && e->key.kind == KEY_LEAD)
         buf_printf(out, " lead %s", e->value->lead.uid);
     buf_puts(out, e->value ? "]" : " no value]");
@@ -433,8 +432,9 @@ static void test_what_cannot_be_had_is_said_and_nothing_is_left(void **state) {
 
 /* ---- requests ---- */
 
-#define KEY(of, who) {.kind = of, .inc = "0123456789abcdef", .uid = who}
-#define INC          "/rankrun/job/0123456789abcdef/"
+#define KEY(of, who)                                                                               \
+    { .kind = of, .inc = "0123456789abcdef", .uid = who }
+#define INC "/rankrun/job/0123456789abcdef/"
 
 static int open_client(void **state) {
     set_up(state);
@@ -466,7 +466,8 @@ static void ask_for(struct action act) {
 
 static void test_leases_are_granted_and_kept_alive(void **state) {
     (void)state;
-    ask_for((struct action){.kind = ACTION_LEASE_GRANT, .lease = {.id = 3, .lease = 5, .ttl_s = 6}});
+    ask_for(
+        (struct action){.kind = ACTION_LEASE_GRANT, .lease = {.id = 3, .lease = 5, .ttl_s = 6}});
     assert_said("grant 5 for 6 s within 70\n");
     answer(NULL, 6);
     assert_said("done 3: reached 1, applied 1, at 0\n");
@@ -483,8 +484,9 @@ static void test_a_transaction_is_asked_for_whole(void **state) {
     static const union value lead = {.lead = {"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"}};
     static const struct compare compares[] = {
         {.key = KEY(KEY_LEAD, ""), .target = COMPARE_MOD, .relation = COMPARE_EQUAL, .number = 7}};
-    static const struct op writes[] = {{.key = KEY(KEY_LEAD, ""), .put = true, .value = &lead},
-                                       {.key = KEY(KEY_SESSION, "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb")}};
+    static const struct op writes[] = {
+        {.key = KEY(KEY_LEAD, ""), .put = true, .value = &lead},
+        {.key = KEY(KEY_SESSION, "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb")}};
     const struct txn t = {
         .compares = compares, .n_compares = 1, .ops = writes, .n_ops = 2, .lease = 12};
     (void)state;

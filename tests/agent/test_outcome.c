@@ -24,9 +24,9 @@ static char dir[64];
 static struct buf said;
 static struct {
     int spawn_rc;
-    const char *told;  /* what agents have added to the file */
-    off_t size;        /* that it is made so long */
-    bool takes_away;   /* the command takes the file away */
+    const char *told;   /* what agents have added to the file */
+    off_t size;         /* that it is made so long */
+    bool takes_away;    /* the command takes the file away */
     const int *signals; /* that come while it runs, ended by 0 */
     int status;
 } command;
