@@ -174,13 +174,15 @@ static void draw_host(void) {
 }
 
 static void put_config(struct buf *out, const struct rendezvous_config *c) {
-    buf_printf(out, "%s %s %s %s host %s, %d slots, seat %d, %d to %d, restarts %d mode %d, free %d, "
+    buf_printf(out,
+               "%s %s %s %s host %s, %d slots, seat %d, %d to %d, restarts %d mode %d, free %d, "
                "attempt \"%s\"",
                c->run_id, c->node, c->addr, c->role, c->host ? c->host : "-", c->slots, c->seat,
                c->min, c->max, c->max_restarts, c->restart_mode, c->max_free_rounds, c->attempt);
     buf_printf(out, ", timing %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, c->timing.hb_ns,
                c->timing.fence_ns, c->timing.hard_ns, c->timing.suspect_ns);
-    buf_printf(out, ", last call %" PRId64 ", admit %" PRId64 ", join %" PRId64 ", stop %" PRId64
+    buf_printf(out,
+               ", last call %" PRId64 ", admit %" PRId64 ", join %" PRId64 ", stop %" PRId64
                ", grace %" PRId64 ", give up %" PRId64,
                c->last_call_ns, c->admit_ns, c->join_timeout_ns, c->stop_timeout_ns,
                c->shutdown_grace_ns, c->give_up_ns);
@@ -264,7 +266,8 @@ static int await(const struct options *o, struct rendezvous_config *c, struct er
 #define ASKED " towards store:1"
 #define NAMED " name of 255 bytes" ASKED
 #define TOLD                                                                                       \
-    "\nwarning, wait: own address (give it by --local-addr): store is not known; trying for up to 2 s (--rdzv-conf join_timeout=...)"
+    "\nwarning, wait: own address (give it by --local-addr): store is not known; trying for up "   \
+    "to 2 s (--rdzv-conf join_timeout=...)"
 
 static void test_an_address_that_never_comes_is_given_up(void **state) {
     struct rendezvous_config c;
@@ -272,9 +275,9 @@ static void test_an_address_that_never_comes_is_given_up(void **state) {
     struct options o = waiting();
     (void)state;
     assert_int_equal(await(&o, &c, &err), -EHOSTUNREACH);
-    assert_string_equal(buf_str(&said), NAMED "\nat 7000 ms:" NAMED TOLD "\nat 7500 ms:" NAMED
-                                              "\nat 8000 ms:" NAMED "\nat 8500 ms:" NAMED
-                                              "\nat 9000 ms:" NAMED);
+    assert_string_equal(buf_str(&said),
+                        NAMED "\nat 7000 ms:" NAMED TOLD "\nat 7500 ms:" NAMED "\nat 8000 ms:" NAMED
+                              "\nat 8500 ms:" NAMED "\nat 9000 ms:" NAMED);
     assert_string_equal(err.msg, "own address (give it by --local-addr): store is not known");
     assert_int_equal(err.code, -EHOSTUNREACH);
     assert_int_equal(c.min, -77);
@@ -327,8 +330,7 @@ static void test_a_loop_that_breaks_ends_the_waiting(void **state) {
 static void test_only_what_may_come_later_is_waited_for(void **state) {
     (void)state;
     for (int code = 0; code < 140; code++)
-        assert_int_equal(agent_config_may_come(-code),
-                         code == EHOSTUNREACH || code == ENETUNREACH);
+        assert_int_equal(agent_config_may_come(-code), code == EHOSTUNREACH || code == ENETUNREACH);
 }
 
 static int clear(void **state) {
