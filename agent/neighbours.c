@@ -80,7 +80,7 @@ bool neighbours_find(const struct kv_pair *pairs, size_t n, const char *run_id,
     for (size_t i = 0; i < n; i++) {
         if (!take_apart(&pairs[i], &next, &rest, &left))
             continue;
-        if (!now.id || !same_run(&now, &next)) {
+        if (!same_run(&now, &next)) {
             take(&now, &own, ret);
             now = next;
         }

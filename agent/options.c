@@ -116,7 +116,6 @@ const struct options_row options_rows[] = {
     {"version", 0, NULL, AT(version), ROW_ALL, "print the version"},
     {0},
 };
-static const struct options_row *const rows = options_rows;
 enum { ROWS = sizeof(options_rows) / sizeof(*options_rows) - 1 };
 
 static const char **slot(struct options_given *g, const struct options_row *r) {
@@ -145,9 +144,9 @@ static int unknown(const char *typed, int verb, struct err *err) {
     const char *names[ROWS + 1] = {NULL};
     char name[64];
     size_t n = 0;
-    for (size_t i = 0; i < ROWS; i++)
-        if (rows[i].verb & verb && rows[i].help)
-            names[n++] = rows[i].name;
+    for (const struct options_row *r = options_rows; r->name; r++)
+        if (r->verb & verb && r->help)
+            names[n++] = r->name;
     str_copy(name, sizeof(name), typed + strspn(typed, "-"));
     name[strcspn(name, "=")] = '\0';
     for (char *p = name; *p; p++)
@@ -164,8 +163,7 @@ static int find_long(const char *word, int verb, const struct options_row **ret,
     const char *name = word + 2;
     size_t n = strcspn(name, "=");
     const struct options_row *found = NULL;
-    for (size_t i = 0; i < ROWS && n; i++) {
-        const struct options_row *r = &rows[i];
+    for (const struct options_row *r = options_rows; r->name && n; r++) {
         if (!(r->verb & verb) || strlen(r->name) < n || !names_equal(name, r->name, n))
             continue;
         if (r->name[n] == '\0') {
@@ -186,9 +184,9 @@ static int find_long(const char *word, int verb, const struct options_row **ret,
 static int find_row(const char *word, int verb, const struct options_row **ret, struct err *err) {
     if (word[1] == '-')
         return find_long(word, verb, ret, err);
-    for (size_t i = 0; i < ROWS; i++)
-        if ((rows[i].verb & verb) && rows[i].letter && word[1] == rows[i].letter && !word[2]) {
-            *ret = &rows[i];
+    for (const struct options_row *r = options_rows; r->name; r++)
+        if ((r->verb & verb) && r->letter && word[1] == r->letter && !word[2]) {
+            *ret = r;
             return 0;
         }
     return unknown(word, verb, err);
@@ -242,9 +240,8 @@ static void blame_variable(const struct options_given *g, struct err *err) {
 
 /* PET_NPROC_PER_NODE and so on, where the command line says nothing. A flag is 0 or 1. */
 static int take_environment(struct options_given *g, int verb, struct err *err) {
-    for (size_t i = 0; i < ROWS; i++) {
+    for (const struct options_row *r = options_rows; r->name; r++) {
         char name[64] = "PET_";
-        const struct options_row *r = &rows[i];
         for (size_t k = 0; r->name[k]; k++)
             name[4 + k] = r->name[k] == '-' ? '_' : (char)toupper((unsigned char)r->name[k]);
         const char *value = getenv(name);

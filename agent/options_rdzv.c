@@ -25,7 +25,7 @@ static const struct key {
     {"join_timeout", offsetof(struct options_rdzv, join_timeout_ms), true},
     {"last_call_timeout", offsetof(struct options_rdzv, last_call_timeout_ms), true},
 };
-enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
+enum { KEYS = sizeof(keys) / sizeof(*keys) };
 
 /* Torchelastic's name of it, in its legacy rendezvous. */
 static const struct key timeout = {"timeout", offsetof(struct options_rdzv, join_timeout_ms), true};

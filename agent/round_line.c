@@ -10,7 +10,7 @@ static long long ms(int64_t from_ns, int64_t to_ns) {
 }
 
 static void print(const struct round_line *l, int64_t now_ns) {
-    long long stop = l->acked_ns ? ms(l->began_ns, l->acked_ns) : 0;
+    long long stop = ms(l->began_ns, l->acked_ns);
     long long meet = ms(l->acked_ns ? l->acked_ns : l->began_ns, l->start_ns);
     long long start = ms(l->start_ns, now_ns);
     const struct line_field fields[] = {
@@ -27,7 +27,7 @@ static void print(const struct round_line *l, int64_t now_ns) {
                               .what = "round",
                               .round = l->round,
                               .fields = fields,
-                              .n_fields = sizeof(fields) / sizeof(fields[0])};
+                              .n_fields = sizeof(fields) / sizeof(*fields)};
     line_put(&line,
              "round %lld (%s): world %d, %d node%s, %d of %d restarts used; stop %lld ms, "
              "rendezvous %lld ms, start %lld ms",

@@ -90,7 +90,7 @@ static void print_text(const struct status_legacy_asked *s) {
 static void put_unknown(struct json_writer *w) {
     static const char *const keys[] = {"incarnation",  "nodes_min",     "nodes_max",   "restarts",
                                        "restarts_max", "restarts_left", "coordinator", "beat_ms"};
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
         json_put_null(w, keys[i]);
 }
 

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <cmocka.h>
 
 /* Fails with the first line that is said otherwise; broken: who says otherwise, and what tells more. */

@@ -11,6 +11,7 @@
 #include "base/rand.h"
 #include "base/str.h"
 #include "base/sys/clock.h"
+#include "base/sys/line.h"
 #include "tests/agent/captured.h"
 
 #include <errno.h>
@@ -104,6 +105,15 @@ int64_t clock_boottime_ns(void) {
 
 int64_t clock_cpu_ns(void) {
     return 0;
+}
+
+void line_say(const char *level, const char *what, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    fprintf(stderr, "%s, %s: ", level, what);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    va_end(ap);
 }
 
 static struct store_call *ask_txn(struct store *s, const struct kv_txn *t, int64_t timeout_ms,
@@ -290,9 +300,9 @@ static void nobody_says_why(void) {
 static void test_a_store_that_does_not_answer_is_named_with_why(void **state) {
     (void)state;
     assert_int_equal(ask(nobody), STATUS_NO_STORE);
-    assert_told(ASKS "stops\n", "rankrun: the store at h:1: connection refused\n");
+    assert_told(ASKS "stops\n", "error, store: the store at h:1: connection refused\n");
     assert_int_equal(ask(nobody_says_why), STATUS_NO_STORE);
-    assert_told(ASKS "stops\n", "rankrun: the store at h:1: \n");
+    assert_told(ASKS "stops\n", "error, store: the store at h:1: \n");
     assert_string_equal(buf_str(&on_out), "");
 }
 
@@ -301,13 +311,55 @@ static void test_a_run_that_is_not_there_is_said(void **state) {
     make_job(HEAD_RUN, true);
     n_pairs = 0;
     assert_int_equal(ask(answer), STATUS_NO_RUN);
-    assert_told(ASKS "stops\n", "rankrun: the store at h:1 has no run job\n");
+    assert_told(ASKS "stops\n", "error, run: the store at h:1 has no run job\n");
     make_job(HEAD_RUN, true);
     pairs[0].value = kv_string("nonsense");
     assert_int_equal(ask(answer), STATUS_NO_RUN);
-    assert_told(ASKS "stops\n", "rankrun: the store at h:1 has no run job that this rankrun can "
+    assert_told(ASKS "stops\n", "error, run: the store at h:1 has no run job that this rankrun can "
                                 "read: its value is none\n");
     assert_string_equal(buf_str(&on_out), "");
+}
+
+static void test_a_run_of_a_long_id_is_asked_for_whole(void **state) {
+    char id[201];
+    BUF_FINI struct buf asked = {0};
+    (void)state;
+    memset(id, 'j', sizeof(id));
+    id[200] = '\0';
+    o.run_id = id;
+    n_pairs = 0;
+    buf_printf(&asked,
+               "store at h:1\nasks 1 of kind 0: /rankrun/%s/ to /rankrun/%s0 within 5000 ms\n"
+               "runs\nstops\n",
+               id, id);
+    assert_int_equal(ask(answer), STATUS_NO_RUN);
+    assert_string_equal(buf_str(&said), buf_str(&asked));
+    o.run_id = "job";
+}
+
+static void two_beats(void);
+
+static void one_beat(void) {
+    answer();
+    hear("job", a, false, 1);
+}
+
+/* Who is no member any more stood before one that is. */
+static void test_who_is_gone_is_not_listened_for(void **state) {
+    static const union value gone = {.gone = {GONE_LEFT}}, session = {.session = {1}};
+    (void)state;
+    make_job(HEAD_RUN, false);
+    n_pairs = 2; /* without plans */
+    put(KEY_GONE, c, &gone);
+    put(KEY_SESSION, a, &session);
+    assert_int_equal(ask(one_beat), STATUS_FOUND);
+    assert_told(ASKS WATCHES "stops\n", "");
+    n_pairs = 2;
+    put(KEY_GONE, c, &gone);
+    put(KEY_SESSION, a, &session);
+    put(KEY_SESSION, b, &session);
+    assert_int_equal(ask(two_beats), STATUS_FOUND);
+    assert_told(ASKS WATCHES "so far\nstops\nstops\n", "");
 }
 
 static void test_who_cannot_beat_is_not_listened_for(void **state) {
@@ -397,32 +449,33 @@ static void test_a_watch_that_ends_is_told_with_why(void **state) {
     make_job(HEAD_RUN, true);
     assert_int_equal(ask(a_watch_that_ends), STATUS_FOUND);
     assert_told(ASKS WATCHES "stops\n",
-                "rankrun: the store at h:1 ended the watch for beats: cut\n");
+                "warning, store: the store at h:1 ended the watch for beats: cut\n");
     assert_int_equal(ask(a_watch_that_just_ends), STATUS_FOUND);
-    assert_told(ASKS WATCHES "stops\n", "rankrun: the store at h:1 ended the watch for beats: \n");
+    assert_told(ASKS WATCHES "stops\n",
+                "warning, store: the store at h:1 ended the watch for beats: \n");
 }
 
 static void test_what_cannot_be_made_is_told(void **state) {
     (void)state;
     failing = "loop";
     assert_int_equal(ask(NULL), STATUS_NO_STORE);
-    assert_told("", "rankrun: no loop\n");
+    assert_told("", "error, error: no loop\n");
     failing = "store";
     assert_int_equal(ask(NULL), STATUS_NO_STORE);
-    assert_told("store at h:1\n", "rankrun: no store\n");
+    assert_told("store at h:1\n", "error, error: no store\n");
     failing = NULL;
     loop_rc = -EIO;
     assert_int_equal(ask(NULL), STATUS_NO_STORE);
-    assert_told(ASKS, "rankrun: the loop broke\n");
+    assert_told(ASKS, "error, error: the loop broke\n");
     o.backend = BACKEND_ETCD_LEGACY;
     assert_int_equal(ask(NULL), STATUS_NO_STORE);
-    assert_string_equal(buf_str(&on_err), "rankrun: the loop broke\n");
+    assert_string_equal(buf_str(&on_err), "error, error: the loop broke\n");
     failing = "loop";
     assert_int_equal(ask(NULL), STATUS_NO_STORE);
-    assert_told("", "rankrun: no loop\n");
+    assert_told("", "error, error: no loop\n");
     failing = "tree";
     assert_int_equal(ask(NULL), STATUS_NO_STORE);
-    assert_told("tree at h:1\n", "rankrun: no tree\n");
+    assert_told("tree at h:1\n", "error, error: no tree\n");
     assert_string_equal(buf_str(&on_out), "");
 }
 
@@ -471,7 +524,7 @@ static void test_each_trouble_with_a_tree_is_said(void **state) {
     o.backend = BACKEND_ETCD_LEGACY;
     for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
         BUF_FINI struct buf all = {0};
-        buf_printf(&all, "rankrun: %s", ways[i].said);
+        buf_printf(&all, "error, %s: %s", ways[i].code == 1 ? "run" : "store", ways[i].said);
         tree = (struct tree_answer){.result = ways[i].result, .text = "why"};
         assert_int_equal(ask(answer_tree), ways[i].code);
         assert_told(ASKS_TREE, buf_str(&all));
@@ -479,8 +532,9 @@ static void test_each_trouble_with_a_tree_is_said(void **state) {
     }
     make_tree("no state");
     assert_int_equal(ask(answer_tree), STATUS_NO_RUN);
-    assert_told(ASKS_TREE, "rankrun: /torchelastic/p2p/run_job/rdzv/active_version at h:1 holds no "
-                           "state, which is no state of torchelastic's rendezvous\n");
+    assert_told(ASKS_TREE,
+                "error, run: /torchelastic/p2p/run_job/rdzv/active_version at h:1 holds no "
+                "state, which is no state of torchelastic's rendezvous\n");
 }
 
 /* Drawn ones, as text and as JSON: the first are in status-legacy.txt to be read, and a number for each hundred more. */
@@ -580,7 +634,7 @@ static void test_other_folders_are_asked_for_by_their_prefix(void **state) {
     tree = (struct tree_answer){.result = TREE_LOST, .text = "why"};
     assert_int_equal(ask(answer_tree), 69);
     assert_told("tree at h:1\nasks 1 of /mine/run_job/rdzv within 5000 ms\nruns\nstops\n",
-                "rankrun: the etcd at h:1: why\n");
+                "error, store: the etcd at h:1: why\n");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -589,6 +643,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         TEST(test_a_store_that_does_not_answer_is_named_with_why),
         TEST(test_a_run_that_is_not_there_is_said),
+        TEST(test_a_run_of_a_long_id_is_asked_for_whole),
+        TEST(test_who_is_gone_is_not_listened_for),
         TEST(test_who_cannot_beat_is_not_listened_for),
         TEST(test_each_member_is_listened_for_until_all_were_heard),
         TEST(test_beats_that_come_together_are_heard_together),

@@ -93,7 +93,10 @@ static void tell_rounds(void) {
 
 /* ---- the events of --event-log-handler ---- */
 
-static const char *const errors[] = {"", "", "exit 3", "a \"quoted\"\ntext"};
+#define TEN   "0123456789"
+#define FIFTY TEN TEN TEN TEN TEN
+static const char *const errors[] = {
+    "", "", "e", "exit 3", "a \"quoted\"\ntext", FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY};
 static const int statuses[] = {0, 0, 256, 9, 139, 77 << 8};
 
 static void tell_events(void) {
@@ -127,7 +130,7 @@ static void tell_events(void) {
     }
     static const int codes[] = {0, 1, 1, 64, 143};
     struct action exit = {.kind = ACTION_EXIT,
-                          .exit = {.code = ONE_OF(codes), .text = "a sentence"}};
+                          .exit = {.code = ONE_OF(codes), .text = draw(2) ? "a sentence" : "s"}};
     static const int64_t times[] = {5, 1000000004, 1000000005, 61000000004};
     event_log_print(e, &exit, ONE_OF(times));
     event_log_free(e);
@@ -137,7 +140,7 @@ static void tell_events(void) {
 
 static void tell_failure(void) {
     static const char *const nodes[] = {"n0", "n1"};
-    static const char *const files[] = {NULL, "", "/error.json"};
+    static const char *const files[] = {NULL, "", "f", "/error.json"};
     struct root_cause c = {0};
     struct failure f = {.rank = draw(4) - 1, .local_rank = draw(2), .pid = 100 + draw(2)};
     str_copy(f.node, sizeof(f.node), ONE_OF(nodes));
@@ -194,11 +197,11 @@ static void put_head(void) {
     str_copy(v.head.pid, PID_SIZE, ONE_OF(pids));
     str_copy(v.head.last_pid, PID_SIZE, ONE_OF(pids));
     if (draw(2))
-        str_copy(v.head.master_addr, NAME_SIZE, "10.0.0.9");
+        str_copy(v.head.master_addr, NAME_SIZE, draw(2) ? "m" : "10.0.0.9");
     f->rank = f->local_rank = -1;
     if (draw(2)) {
-        str_copy(f->uid, UID_SIZE, draw(3) ? uids[0] : "");
-        str_copy(f->node, NAME_SIZE, draw(3) ? "n0" : "");
+        str_copy(f->uid, UID_SIZE, draw(3) ? uids[0] : draw(2) ? "u" : "");
+        str_copy(f->node, NAME_SIZE, draw(3) ? "n0" : draw(2) ? "n" : "");
         str_copy(f->error, ERROR_SIZE, ONE_OF(errors));
         if (draw(3))
             f->rank = draw(3), f->local_rank = draw(2), f->pid = 4711, f->wait_status = 9;
@@ -207,7 +210,7 @@ static void put_head(void) {
 }
 
 static void put_member(const char *uid, int place) {
-    static const char *const nodes[] = {"n0", "n1", "n2"};
+    static const char *const nodes[] = {"n0", "n1", "n2", "n"};
     union value v;
     struct store_key k = {.kind = KEY_MEMBER};
     str_copy(k.uid, UID_SIZE, uid);

@@ -36,9 +36,10 @@ plant_compile_watched() { # plant_compile_watched TREE FILE SOURCE OBJECT
     (cd "$1" && $(plant_flags .) '-DRANKQUAKE_VERSION="0"' -w "${plant_watched[@]}" -O1 -iquote "${2%/*}" -c -o "$4" "$3") 2>/dev/null
 }
 plant_watched=(-fsanitize=address,undefined -fno-sanitize-recover=all)
-# The object of what lists at the end of a program which descriptors it has left open (held/held.c).
+# The object of what lists at the end of a program which descriptors it has left open (held/held.c), and of an arena of which each
+# piece has its own bounds (held/bounds.c).
 plant_compile_held() { # plant_compile_held TREE OBJECT
-    (cd "$1" && $(plant_flags .) -D_GNU_SOURCE -c -o "$2" tests/mutate/held/held.c)
+    (cd "$1" && $(plant_flags .) -D_GNU_SOURCE -r -nostdlib -o "$2" tests/mutate/held/{held,bounds}.c)
 }
 # Links a unit test under another name, with the runtime of the sanitizers in it: it fails too where memory or descriptors are not
 # given back. Only the file's own code is watched at each access; of all else memory is, as it comes from the same allocator.
