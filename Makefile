@@ -220,6 +220,7 @@ $(OUT)/tests/agent/test_agent: $(OUT)/tests/agent/agent_doubles.o
 $(OUT)/tests/agent/test_typed: $(addprefix $(OUT)/tests/agent/,typed.o options_facts.o)
 # What it asks of its host is what a line says of it.
 $(OUT)/tests/agent/test_typed: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,file_read file_read_plain random_u64 token_draw sysconf opendir host_name_full srun_find)
+$(OUT)/tests/agent/test_agent_lifeline: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,send tcp_ends)
 $(OUT)/tests/agent/test_agent_timer: LDFLAGS += -Wl,--wrap=file_timer_forget
 $(OUT)/tests/agent/test_host_name: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,gethostname getaddrinfo freeaddrinfo loop_timer_at)
 $(OUT)/tests/agent/test_told: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,gethostname clock_realtime_ns)

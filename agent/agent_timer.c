@@ -27,7 +27,7 @@ static void on_expired(void *arg, pid_t pid, int signo, const char *scope, int64
     struct agent_timer *t = arg;
     int code = guard_signal_one(t->guard, pid, signo);
     const struct line_field fields[] = {
-        {"pid", NULL, pid}, {"signal", NULL, signo}, {"scope", scope, 0}};
+        {"pid", NULL, pid}, {"signal", NULL, signo}, {.key = "scope", .text = scope}};
     const struct line line = {.level = code == 0 ? LINE_ERROR : LINE_WARNING,
                               .what = "timer",
                               .fields = fields,

@@ -31,7 +31,7 @@ void root_cause_print(const struct failure *f, int64_t round, bool earlier) {
     if (f->realtime_ns && gmtime_r(&s, &tm))
         strftime(when, sizeof(when), " at %Y-%m-%d %H:%M:%S UTC", &tm);
     const struct line_field fields[] = {
-        {"node", f->node, 0}, {"rank", NULL, f->rank}, {"pid", NULL, f->pid}};
+        {.key = "node", .text = f->node}, {"rank", NULL, f->rank}, {"pid", NULL, f->pid}};
     const struct line line = {
         .level = LINE_ERROR, .what = "failure", .round = round, .fields = fields, .n_fields = 3};
     if (f->rank >= 0)

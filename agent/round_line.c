@@ -14,7 +14,7 @@ static void print(const struct round_line *l, int64_t now_ns) {
     long long meet = ms(l->acked_ns ? l->acked_ns : l->began_ns, l->start_ns);
     long long start = ms(l->start_ns, now_ns);
     const struct line_field fields[] = {
-        {"cause", l->cause, 0},
+        {.key = "cause", .text = l->cause},
         {"world", NULL, l->world},
         {"nodes", NULL, l->nodes},
         {"restarts", NULL, l->restarts},

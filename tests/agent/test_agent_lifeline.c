@@ -36,6 +36,25 @@ static struct {
 } heard;
 static char something[1];
 
+/* ---- what may go wrong ---- */
+
+static enum { WHOLE, SHORT, FAILED, NO_ENDS } sending;
+
+ssize_t __real_send(int fd, const void *data, size_t n, int flags);
+ssize_t __wrap_send(int fd, const void *data, size_t n, int flags);
+ssize_t __wrap_send(int fd, const void *data, size_t n, int flags) {
+    assert_int_equal(flags, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return sending == FAILED ? -1 : __real_send(fd, data, sending == SHORT ? n - 1 : n, flags);
+}
+
+int __real_tcp_ends(int fd, char own[TCP_ENDS_MAX], char other[TCP_ENDS_MAX]);
+int __wrap_tcp_ends(int fd, char own[TCP_ENDS_MAX], char other[TCP_ENDS_MAX]);
+int __wrap_tcp_ends(int fd, char own[TCP_ENDS_MAX], char other[TCP_ENDS_MAX]) {
+    return sending == NO_ENDS ? -ENOTCONN : __real_tcp_ends(fd, own, other);
+}
+
+/* ---- the tests ---- */
+
 static void on_event(void *arg, const struct event *e) {
     assert_ptr_equal(arg, something);
     heard.n++;
@@ -55,6 +74,7 @@ static int set_up(void **state) {
     struct err err;
     (void)state;
     memset(&heard, 0, sizeof(heard));
+    sending = WHOLE;
     assert_int_equal(tcp_listen("127.0.0.1", 0, 8, &listener, &port, &err), 0);
     o = (struct options){.run_id = "job", .endpoint_host = "127.0.0.1", .endpoint_port = port};
     o.rdzv.access.token = "secret";
@@ -184,7 +204,7 @@ static void test_one_on_which_anything_comes_is_none(void **state) {
     open_one(3);
     wait_for_event(true, 3);
     peer = accept_one();
-    assert_int_equal(send(peer, "x", 1, MSG_NOSIGNAL), 1);
+    assert_int_equal(write(peer, "x", 1), 1);
     wait_for_event(false, 3);
     assert_int_equal(agent_lifeline_fd(l), 0);
     assert_int_equal(end_of(peer), -ECONNRESET);
@@ -240,6 +260,20 @@ static void test_the_end_of_the_agent_is_an_end_in_order(void **state) {
     assert_int_equal(agent_lifeline_fd(NULL), 0);
 }
 
+/* A claim of which a part is missing would be answered, and that too late. */
+static void test_a_claim_goes_out_whole_or_the_connection_is_none(void **state) {
+    (void)state;
+    for (sending = SHORT; sending <= NO_ENDS; sending++) {
+        open_one(sending);
+        wait_for_event(false, sending);
+        assert_int_equal(agent_lifeline_fd(l), 0);
+        peer = accept_one();
+        assert_int_equal(end_of(peer), -ECONNRESET);
+        close(peer);
+    }
+    peer = -1;
+}
+
 static void test_where_nobody_listens_none_is_open(void **state) {
     (void)state;
     close(listener);
@@ -262,6 +296,7 @@ int main(int argc, char **argv) {
         TEST(test_one_that_is_dropped_before_it_stands_says_nothing),
         TEST(test_the_next_takes_the_place_of_the_one_before),
         TEST(test_the_end_of_the_agent_is_an_end_in_order),
+        TEST(test_a_claim_goes_out_whole_or_the_connection_is_none),
         TEST(test_where_nobody_listens_none_is_open),
     };
     if (argc > 1)

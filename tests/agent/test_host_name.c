@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 /* ---- names as a test has them ---- */
 
@@ -45,6 +46,7 @@ int __wrap_getaddrinfo(const char *node, const char *service, const struct addri
     bool canonical = hints->ai_flags & AI_CANONNAME, ours = names.full && str_eq(node, names.full);
     struct addrinfo **end = ret;
     int rc = 0;
+    assert_int_equal(hints->ai_socktype, SOCK_STREAM); /* each address once */
     if (canonical && (names.unknown || !str_eq(node, names.host)))
         return EAI_NONAME;
     if (!ours && !canonical) {
@@ -158,6 +160,8 @@ static int call_it_own(void **state) {
     names.full = "own.example";
     names.leads_to[0] = "10.0.0.1";
     names.leads_to[1] = "fd00::1";
+    names.leads_to[2] = "127.0.1.1"; /* as Debian's installer has it */
+    names.leads_to[3] = "::1";
     return 0;
 }
 
@@ -173,6 +177,8 @@ static void test_the_full_name_is_told_with_an_address_that_it_leads_to(void **s
     (void)state;
     assert_found("10.0.0.1", "own.example 10.0.0.1");
     assert_found("fd00::1", "own.example fd00::1");
+    assert_found("127.0.1.1", NULL); /* others would take it for themselves */
+    assert_found("::1", NULL);
     assert_found("10.0.0.2", NULL);
     assert_found("fd00::2", NULL);
     assert_found("0a00:0001::", NULL); /* of another family */

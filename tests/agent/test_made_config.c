@@ -149,10 +149,10 @@ static struct options draw_options(void) {
     o.local_addr = draw(3) ? NULL : "10.9.9.9";
     o.shutdown_timeout_ms = draw(3) * 15000;
     z->profile = draw(6) ? draw(2) ? "fast" : "default" : draw(4) ? "default" : "slow";
-    z->hb_ms = draw(8) ? -1 : 100 + draw(3) * 100;
-    z->fence_ms = draw(12) ? -1 : 1000;
-    z->hard_ms = draw(12) ? -1 : 2000 + draw(2) * 4000;
-    z->suspect_ms = draw(12) ? -1 : 3000;
+    z->hb_ms = draw(8) ? -1 : draw(4) * 100;
+    z->fence_ms = draw(12) ? -1 : draw(3) * 1000;
+    z->hard_ms = draw(12) ? -1 : draw(3) * 2000;
+    z->suspect_ms = draw(12) ? -1 : draw(3) * 3000;
     z->max_free_rounds = draw(3);
     z->attempt = draw(2) ? NULL : "7";
     z->last_call_timeout_ms = ms_or_none();
