@@ -195,6 +195,9 @@ static void test_of_many_addresses_eight_are_looked_at(void **state) {
         names.leads_to[i] = many[i];
     assert_found("10.0.0.8", "own.example 10.0.0.8");
     assert_found("10.0.0.9", NULL);
+    names.leads_to[1] = NULL; /* what is behind the last is of before */
+    assert_found("10.0.0.2", NULL);
+    assert_found("10.0.0.1", "own.example 10.0.0.1");
 }
 
 static void test_a_host_without_a_full_name_has_none_for_others(void **state) {

@@ -171,7 +171,7 @@ static void put_texts(struct buf *out) {
         buf_puts(&last_page, buf_str(&page));
     }
     for (char *rest = page.data, *line; rest && (line = strsep(&rest, "\n"));) {
-        char *version = str_starts(line, ".TH ") ? strstr(line, "\"rankrun ") : NULL;
+        char *version = str_starts(line, ".TH ") ? strstr(line, "\"RankQuake ") : NULL;
         if (version)
             *version = '\0'; /* another with each release */
         if (line[0])
