@@ -24,9 +24,10 @@ static const int handed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUS
 
 static int make_file(const char *dir, char ret[PATH_MAX], struct err *err) {
     char full[PATH_MAX];
-    if (!realpath(dir, full) ||
-        snprintf(ret, PATH_MAX, "%s/.rankrun-outcome.XXXXXX", full) >= PATH_MAX)
+    if (!realpath(dir, full))
         return err_set(err, -errno, "--dir %s", dir), -EINVAL;
+    if (snprintf(ret, PATH_MAX, "%s/.rankrun-outcome.XXXXXX", full) >= PATH_MAX)
+        return err_set(err, -ENAMETOOLONG, "--dir %s", dir), -EINVAL;
     FILE_CLOSE int fd = mkostemp(ret, O_CLOEXEC);
     if (fd < 0)
         return err_set(err, -errno, "--dir %s: make a file there", dir), -EINVAL;

@@ -60,7 +60,8 @@ static void print_head(const struct job_status *s) {
         printing_line(stdout, "master         %s:%d", h->master_addr, h->master_port);
     print_failure(&h->failure);
     if (s->unread)
-        printf("not read       %zu values: another version of rankrun wrote them\n", s->unread);
+        printf("not read       %zu value%s: another version of rankrun wrote %s\n", s->unread,
+               s->unread == 1 ? "" : "s", s->unread == 1 ? "it" : "them");
 }
 
 static void beat_text(const struct job_status *s, const struct job_member *m, char *out,

@@ -218,6 +218,32 @@ static void test_a_folder_where_no_file_can_be_made_is_named(void **state) {
     strcpy(dir, real);
 }
 
+/* The file's own name takes 24 bytes more. */
+static void test_a_folder_whose_name_is_too_long_is_refused(void **state) {
+    enum { ADDED = 24 };
+    char deep[PATH_MAX];
+    struct err err = {0};
+    size_t n = (size_t)snprintf(deep, sizeof(deep), "%s", dir), first = n;
+    (void)state;
+    while (n + ADDED + 1 < PATH_MAX - 1) {
+        size_t part = PATH_MAX - 1 - ADDED - n < 250 ? PATH_MAX - 1 - ADDED - n : 200;
+        deep[n] = '/';
+        memset(deep + n + 1, 'd', part - 1);
+        deep[n += part] = '\0';
+        assert_int_equal(mkdir(deep, 0700), 0);
+    }
+    assert_int_equal(n, PATH_MAX - 1 - ADDED);
+    command.told = "0\n";
+    assert_int_equal(outcome_run(deep, argv_true, &err), 0);
+    assert_int_equal(rmdir(deep), 0);
+    strcat(deep, "d");
+    assert_int_equal(mkdir(deep, 0700), 0);
+    assert_int_equal(outcome_run(deep, argv_true, &err), -EINVAL);
+    assert_int_equal(err.code, -ENAMETOOLONG);
+    for (; n > first; *strrchr(deep, '/') = '\0', n = strlen(deep))
+        assert_int_equal(rmdir(deep), 0);
+}
+
 static void tell(const char *path, int code) {
     struct captured to_err;
     BUF_FINI struct buf out = {0};
@@ -268,6 +294,7 @@ int main(int argc, char **argv) {
         TEST(test_signals_that_ask_to_end_are_handed_on),
         TEST(test_what_cannot_be_started_is_refused_and_leaves_nothing),
         TEST(test_a_folder_where_no_file_can_be_made_is_named),
+        TEST(test_a_folder_whose_name_is_too_long_is_refused),
         TEST(test_each_agent_adds_its_code),
     };
     if (argc > 1)
