@@ -176,7 +176,7 @@ static bool left_behind(const struct trial *t, struct finding *f, const struct l
                                       ? check_commit_before(t, l->resume_seq)
                                       : NULL;
     int64_t step = commit ? record_i64(commit, "step", 0) : 0;
-    if (step <= l->from || disk_failed(t, l))
+    if (!commit || step <= l->from || disk_failed(t, l))
         return false;
     finding_fail(
         f, broken,
