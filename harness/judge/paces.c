@@ -163,6 +163,6 @@ int paces_take(const struct paces_spec *s, struct verdict *v, struct err *err) {
 
 void paces_recall(const struct folder *run, struct verdict *v) {
     BUF_FINI struct buf text = {0};
-    if (folder_read(run, told, sizeof(v->v[0].seen), &text, NULL) == 0)
+    if (folder_read(run, told, PACES_MAX, &text, NULL) == 0)
         mark(v, buf_str(&text));
 }
