@@ -227,8 +227,9 @@ $(OUT)/tests/agent/test_told: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,gethostn
 $(addprefix $(OUT)/tests/harness/run/,test_targets test_timeline test_triggers test_until test_sticky test_inquiry): $(OUT)/tests/harness/run/stage.o
 $(addprefix $(OUT)/tests/agent/legacy/,test_fleet test_seeds test_record): $(addprefix $(OUT)/tests/agent/legacy/,fleet.o tree_model.o)
 $(OUT)/tests/agent/legacy/test_record: $(addprefix $(OUT)/tests/agent/legacy/,alone.o peers.o)
-$(addprefix $(OUT)/tests/harness/judge/checks/,test_cases test_checks test_doubt test_lost test_changes test_verdicts): $(OUT)/tests/harness/judge/checks/cases.o
-$(addprefix $(OUT)/tests/harness/judge/checks/,test_changes test_verdicts): $(OUT)/tests/harness/judge/checks/verdicts.o
+$(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_cases test_checks test_doubt test_lost test_changes test_fields test_spoiled test_verdicts): $(OUT)/tests/harness/judge/checks/cases.o
+$(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_changes test_fields test_spoiled test_verdicts): $(addprefix $(OUT)/tests/harness/judge/checks/,alterations.o verdicts.o)
+$(OUT)/tests/harness/judge/checks/test_altered: $(OUT)/tests/harness/judge/checks/case_alterations.o
 $(OUT)/tests/harness/cluster/spawn_cluster: $(OUT)/tests/harness/cluster/theatre.o
 
 # Made anew too when an object comes or goes that is not newer, as one of a file that was moved.
@@ -308,7 +309,7 @@ transcripts: $(OUT)/tests/harness/sim/spawn_transcript $(RECORDS)
 	@for t in $(TRANSCRIPTS); do $< $${t%.txt}.yaml >$$t || exit 1; done
 	@for r in $(RECORDS); do $$r --write || exit 1; done
 # After a change of a check, or of a case: the diff is what it says differently now.
-verdicts: $(addprefix $(OUT)/tests/harness/judge/checks/,test_changes test_verdicts)
+verdicts: $(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_changes test_fields test_spoiled test_verdicts)
 	$(Q)for t in $^; do $$t --fill || exit 1; done
 tidy:
 	$(Q)OUT=$(OUT) ci/tidy

@@ -4,9 +4,8 @@
 #include "tests/harness/judge/checks/cases.h"
 #include "tests/harness/judge/checks/planted.h"
 
-/* Judges a history by the scenario that NAME was recorded from. */
-static inline void cases_judge(struct verdict *v, const struct history *h, const char *name,
-                               enum dialect d) {
+/* The scenario that NAME was recorded from, under those promises. */
+static inline struct scenario cases_scenario(const char *name, enum dialect d) {
     struct scenario s = planted_scenario(name);
     s.torchrun_semantics = d == DIALECT_TORCHRUN || d == DIALECT_LEGACY;
     s.job.rdzv_backend = d == DIALECT_LEGACY ? "etcd" : NULL;
@@ -16,6 +15,12 @@ static inline void cases_judge(struct verdict *v, const struct history *h, const
         s.job.checkpoint_dir = NULL;
         s.job.run_n = 1;
     }
+    return s;
+}
+
+static inline void cases_judge(struct verdict *v, const struct history *h, const char *name,
+                               enum dialect d) {
+    const struct scenario s = cases_scenario(name, d);
     struct trial t = {.scenario = &s, .history = h};
     verdict_judge(v, &t);
 }

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static bool edit_is_for(const struct edit *e, const char *line) {
@@ -51,11 +52,14 @@ static void edit_apply(const struct edit *e, struct buf *text) {
     *text = out;
 }
 
-static void number_lines(struct buf *text, FILE *out) {
+static void number_lines(struct buf *text) {
+    struct buf out = {0};
     char *save = NULL;
     int seq = 0;
     for (char *line = strtok_r(text->data, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-        fprintf(out, "{\"seq\":%d%s\n", ++seq, strchr(line, ','));
+        buf_printf(&out, "{\"seq\":%d%s\n", ++seq, strchr(line, ','));
+    buf_fini(text);
+    *text = out;
 }
 
 static void read_text(struct buf *text, const char *name) {
@@ -69,31 +73,32 @@ static void read_text(struct buf *text, const char *name) {
     fclose(in);
 }
 
-/* Loads tests/histories/NAME.jsonl with the edits made; they end with a line of NULL. An edit that
- * changes nothing fails the test. */
-static inline void planted_load(struct history *h, const char *name, const struct edit *edits) {
-    struct buf text = {0};
-    struct err err = {0};
-    read_text(&text, name);
+/* The lines of tests/histories/NAME.jsonl with the edits made; they end with a line of NULL. An edit
+ * that changes nothing fails the test. */
+static inline void planted_text(struct buf *text, const char *name, const struct edit *edits) {
+    read_text(text, name);
     for (size_t i = 0; i < EDITS_MAX && edits[i].line; i++) {
-        char *before = strdup(buf_str(&text));
-        edit_apply(&edits[i], &text);
-        if (strcmp(before, buf_str(&text)) == 0)
+        char *before = strdup(buf_str(text));
+        edit_apply(&edits[i], text);
+        if (strcmp(before, buf_str(text)) == 0)
             fail_msg("%s: the edit changes no line of %s (those with \"%s\")",
                      edits[i].place ? edits[i].place : "edit", name, edits[i].line);
         free(before);
     }
-    char path[128];
-    const char *dir = getenv("TMPDIR");
-    snprintf(path, sizeof(path), "%s/rq-planted-XXXXXX", dir ? dir : "/tmp");
-    int fd = mkstemp(path);
+    number_lines(text);
+}
+
+/* The history of these lines. */
+static inline void planted_load(struct history *h, const char *name, const struct edit *edits) {
+    struct buf text = {0};
+    struct err err = {0};
+    planted_text(&text, name, edits);
+    int fd = memfd_create(name, MFD_CLOEXEC);
     assert_true(fd >= 0);
-    FILE *out = fdopen(fd, "w");
-    number_lines(&text, out);
-    fclose(out);
-    if (history_load(h, path, &err) < 0)
+    assert_int_equal(write(fd, buf_str(&text), text.len), text.len);
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    if (history_load_from(h, fd, name, &err) < 0)
         fail_msg("%s", err.msg);
-    unlink(path);
     buf_fini(&text);
 }
 

@@ -5,6 +5,8 @@
  * `make verdicts` writes anew what is compared with. */
 #include "tests/harness/judge/checks/verdicts_compare.h"
 
+#include <malloc.h>
+
 static void compare_changes(const char *history) {
     struct buf is = {0};
     char name[100];
@@ -41,5 +43,7 @@ int main(int argc, char **argv) {
     if (argc == 3 && str_eq(argv[1], "--show"))
         return show(argv[2]);
     fill = argc == 2 && str_eq(argv[1], "--fill");
+    mallopt(M_MMAP_THRESHOLD, 1 << 26); /* what one run gives back the next one takes */
+    mallopt(M_TRIM_THRESHOLD, 1 << 28);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,9 @@
 
 #include "base/str.h"
 #include "harness/judge/checks/check.h"
+#include "tests/harness/judge/checks/alterations.h"
 #include "tests/harness/judge/checks/cases_judge.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <sys/mman.h>
 
@@ -22,7 +22,7 @@ static void put_part(struct buf *out, const char *name, const char *text) {
         buf_printf(out, " | %s %s", name, text);
 }
 
-static void put_finding(struct buf *out, const struct finding *f) {
+void verdicts_put(struct buf *out, const struct finding *f) {
     buf_printf(out, "%s %s: %s", f->check, finding_status_name(f->status), f->seen);
     put_part(out, "broken", f->broken);
     put_part(out, "expected", f->expected);
@@ -47,6 +47,13 @@ static void put_end(struct buf *out, const struct verdict *v) {
     buf_printf(out, "exit: %d\n", v->exit_code);
 }
 
+/* FNV-1a. */
+uint64_t verdicts_sum(uint64_t so_far, const char *text) {
+    for (; *text; text++)
+        so_far = (so_far ^ (unsigned char)*text) * 1099511628211u;
+    return so_far;
+}
+
 /* ---- the difference ---- */
 
 /* They end with 0. */
@@ -65,13 +72,12 @@ static bool same(const struct finding *a, const struct finding *b) {
            same_evidence(a->evidence, b->evidence);
 }
 
-/* What v says and base does not: both have the same checks in the same order. */
-static void put_difference(struct buf *out, const struct verdict *base, const struct verdict *v) {
+void verdicts_put_difference(struct buf *out, const struct verdict *base, const struct verdict *v) {
     struct buf was = {0}, is = {0};
     assert_int_equal(base->n, v->n);
     for (size_t i = 0; i < v->n; i++)
         if (!same(&base->v[i], &v->v[i]))
-            put_finding(out, &v->v[i]);
+            verdicts_put(out, &v->v[i]);
     put_end(&was, base);
     put_end(&is, v);
     if (!str_eq(buf_str(&was), buf_str(&is)))
@@ -109,11 +115,11 @@ void verdicts_of_histories(struct buf *out) {
         const struct verdict *strict = base_of(histories[i], DIALECT_STRICT);
         buf_printf(out, "%shistory %s\n", i ? "\n" : "", histories[i]);
         for (size_t k = 0; k < strict->n; k++)
-            put_finding(out, &strict->v[k]);
+            verdicts_put(out, &strict->v[k]);
         put_end(out, strict);
         for (int d = DIALECT_TORCHRUN; d <= DIALECT_LEGACY; d++) {
             buf_printf(out, "\nhistory %s under %s\n", histories[i], dialects[d]);
-            put_difference(out, strict, base_of(histories[i], (enum dialect)d));
+            verdicts_put_difference(out, strict, base_of(histories[i], (enum dialect)d));
         }
     }
 }
@@ -126,7 +132,7 @@ void verdicts_of_cases(const struct cases *c, const char *file, struct buf *out)
             continue;
         judge_edited(&v, k->history, k->edits, k->dialect);
         buf_printf(out, "%scase %s\n", out->len ? "\n" : "", k->name);
-        put_difference(out, base_of(k->history, k->dialect), &v);
+        verdicts_put_difference(out, base_of(k->history, k->dialect), &v);
     }
 }
 
@@ -153,10 +159,8 @@ static void changed_open(struct changed *c, const char *name) {
     buf_fini(&text);
 }
 
-/* FNV-1a. */
 static void add_to_sum(struct changed *c, const char *text) {
-    for (; *text; text++)
-        c->sum = (c->sum ^ (unsigned char)*text) * 1099511628211u;
+    c->sum = verdicts_sum(c->sum, text);
 }
 
 /* Returns whether it can be loaded. */
@@ -171,7 +175,7 @@ static bool load_text(struct history *h, const char *text, size_t len) {
 static void note_differences(struct changed *c, const struct verdict *v) {
     const struct verdict *base = base_of(c->name, DIALECT_STRICT);
     struct buf is = {0};
-    put_difference(&is, base, v);
+    verdicts_put_difference(&is, base, v);
     add_to_sum(c, buf_str(&is));
     if (c->told)
         buf_puts(c->told, buf_str(&is));
@@ -180,17 +184,25 @@ static void note_differences(struct changed *c, const struct verdict *v) {
         c->differs[i] |= !same(&base->v[i], &v->v[i]);
 }
 
-/* Judges the history with `instead` in place of its line c->at (NULL: without it); the others keep
- * their numbers. */
-static void judge_changed(struct changed *c, const char *what, const char *instead) {
+static void put_line(struct buf *text, const char *line, size_t number) {
+    const char *rest = strchr(line, ',');
+    buf_printf(text, "{\"seq\":%zu%.*s\n", number, (int)strcspn(rest, "\n"), rest);
+}
+
+/* Judges the history with `instead` in place of its line c->at (NULL: without it, and its number is
+ * missed). */
+static void judge_changed(void *arg, const char *what, const char *instead) {
+    struct changed *c = arg;
     struct buf text = {0};
     struct history h;
     struct verdict v;
-    for (size_t i = 0; i < c->lines_n; i++)
-        if (i != c->at)
-            buf_printf(&text, "%s\n", c->lines[i]);
-        else if (instead)
-            buf_printf(&text, "%s\n", instead);
+    const char *second = instead ? strchr(instead, '\n') : NULL;
+    for (size_t i = 0; i < c->lines_n; i++) {
+        if (i != c->at || instead)
+            put_line(&text, i == c->at ? instead : c->lines[i], i + 1 + (second && i > c->at));
+        if (i == c->at && second)
+            put_line(&text, second + 1, i + 2);
+    }
     if (c->told)
         buf_printf(c->told, "%s %s\n", what, instead ? instead : "");
     if (!load_text(&h, buf_str(&text), text.len))
@@ -203,66 +215,12 @@ static void judge_changed(struct changed *c, const char *what, const char *inste
     buf_fini(&text);
 }
 
-static const char *replaced(struct changed *c, const char *line, size_t at, size_t len,
-                            long long number) {
-    return arena_printf(&c->arena, "%.*s%lld%s", (int)at, line, number, line + at + len);
-}
-
-/* Digits of a hash, or of a name such as 3f3f, are no number. */
-static bool is_number(const char *line, size_t at, size_t len) {
-    return len < 16 && !isalnum((unsigned char)line[at + len]) &&
-           (strchr(":,[\" -.n", line[at - 1]) != NULL);
-}
-
-static void change_numbers(struct changed *c) {
-    const char *line = c->lines[c->at];
-    for (size_t i = strcspn(line, ","), len; line[i]; i += len ? len : 1) {
-        len = strspn(line + i, "0123456789");
-        if (!len || !is_number(line, i, len))
-            continue;
-        long long n = atoll(line + i);
-        judge_changed(c, "more", replaced(c, line, i, len, n + 1));
-        if (n > 0)
-            judge_changed(c, "less", replaced(c, line, i, len, n - 1));
-    }
-}
-
-/* "key":"WORD" of the record's own fields: another word. Without its kind and its source it would be
- * no record. */
-static void change_words(struct changed *c) {
-    const char *line = c->lines[c->at], *fields = strstr(line, "\"kind\"") + strlen("\"kind\":\"");
-    for (const char *at = fields; (at = strstr(at, "\":\"")); at++) {
-        const char *word = at + 3, *end = strchr(word, '"');
-        if (end == word)
-            continue;
-        judge_changed(c, "word", arena_printf(&c->arena, "%.*sx%s", (int)(word - line), line, end));
-    }
-}
-
-static int64_t time_of(const char *line) {
-    return atoll(strstr(line, "\"t\":") + strlen("\"t\":"));
-}
-
-/* In the same moment as each of the records around it: what is compared there is equal. */
-static void change_time(struct changed *c) {
-    const char *line = c->lines[c->at];
-    size_t from = (size_t)(strstr(line, "\"t\":") + strlen("\"t\":") - line);
-    size_t len = strspn(line + from, "0123456789");
-    for (size_t k = c->at < 2 ? 0 : c->at - 2; k <= c->at + 2 && k < c->lines_n; k++)
-        if (time_of(c->lines[k]) != time_of(line))
-            judge_changed(c, "then", replaced(c, line, from, len, time_of(c->lines[k])));
-}
-
 static void change_line(struct changed *c, size_t at) {
+    const struct alterations a = {&c->arena, c->lines, c->lines_n, judge_changed, c};
     memset(c->differs, 0, sizeof(c->differs));
-    c->sum = 14695981039346656037u;
+    c->sum = VERDICTS_SUM_OF_NOTHING;
     c->at = at;
-    if (at > 0)
-        judge_changed(c, "without", NULL);
-    judge_changed(c, "twice", arena_printf(&c->arena, "%s\n%s", c->lines[at], c->lines[at]));
-    change_numbers(c);
-    change_words(c);
-    change_time(c);
+    alterations_of(&a, at, 2);
 }
 
 static void put_kind(struct buf *out, const char *line) {

@@ -1,0 +1,110 @@
+#include "tests/harness/judge/checks/alterations.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what a line says ---- */
+
+/* Where its own fields begin: without its kind and its source it would be no record. */
+static const char *fields_of(const char *line) {
+    return strstr(line, "\"kind\":\"") + strlen("\"kind\":\"");
+}
+
+static size_t value_len(const char *value) {
+    return *value == '"' ? strcspn(value + 1, "\"") + 2 : strspn(value, "-0123456789.");
+}
+
+/* Digits of a hash, or of a name such as 3f3f, are no number. */
+static bool is_number(const char *line, size_t at, size_t len) {
+    return len < 16 && !isalnum((unsigned char)line[at + len]) &&
+           (strchr(":,[\" -.n", line[at - 1]) != NULL);
+}
+
+static const char *time_at(const char *line) {
+    return strstr(line, "\"t\":") + strlen("\"t\":");
+}
+
+/* ---- another one ---- */
+
+static void take(const struct alterations *a, const char *what, const char *line, const char *at,
+                 size_t len, const char *text) {
+    a->take(a->arg, what,
+            arena_printf(a->arena, "%.*s%s%s", (int)(at - line), line, text, at + len));
+}
+
+static void take_number(const struct alterations *a, const char *what, const char *line,
+                        const char *at, size_t len, long long number) {
+    take(a, what, line, at, len, arena_printf(a->arena, "%lld", number));
+}
+
+static void change_numbers(const struct alterations *a, const char *line) {
+    for (size_t i = strcspn(line, ","), len; line[i]; i += len ? len : 1) {
+        len = strspn(line + i, "0123456789");
+        if (!len || !is_number(line, i, len))
+            continue;
+        long long n = atoll(line + i);
+        take_number(a, "more", line, line + i, len, n + 1);
+        if (line[i - 1] != '-')
+            take_number(a, "less", line, line + i, len, n - 1);
+    }
+}
+
+/* Each word behind that, up to the same quotation mark again. */
+static void change_words(const struct alterations *a, const char *line, const char *before,
+                         char quote) {
+    for (const char *at = fields_of(line); (at = strstr(at, before)); at++) {
+        const char *word = at + strlen(before), *end = strchr(word, quote);
+        if (end > word)
+            take(a, "word", line, end, 0, "x");
+    }
+}
+
+/* What another line has behind that key, the nearest below first; NULL: none has anything else. */
+static const char *other_value(const struct alterations *a, size_t line, const char *key,
+                               const char *value) {
+    for (size_t k = 1; k < a->n; k++) {
+        const char *other = strstr(a->lines[(line + k) % a->n], key);
+        other = other ? other + strlen(key) : NULL;
+        if (other && value_len(other) &&
+            (value_len(other) != value_len(value) || strncmp(other, value, value_len(value)) != 0))
+            return arena_strndup(a->arena, other, value_len(other));
+    }
+    return NULL;
+}
+
+static void exchange_values(const struct alterations *a, size_t at) {
+    const char *line = a->lines[at];
+    for (const char *colon = fields_of(line); (colon = strstr(colon, "\":")); colon++) {
+        const char *key = colon, *value = colon + 2;
+        while (key > line && key[-1] != '"')
+            key--;
+        if (!value_len(value))
+            continue;
+        const char *other =
+            other_value(a, at, arena_strndup(a->arena, key - 1, (size_t)(value - key + 1)), value);
+        if (other)
+            take(a, "other", line, value, value_len(value), other);
+    }
+}
+
+/* What is compared there is equal. */
+static void change_time(const struct alterations *a, size_t at, size_t neighbours) {
+    const char *line = a->lines[at], *t = time_at(line);
+    for (size_t k = at < neighbours ? 0 : at - neighbours; k <= at + neighbours && k < a->n; k++)
+        if (atoll(time_at(a->lines[k])) != atoll(t))
+            take_number(a, "then", line, t, strspn(t, "0123456789"), atoll(time_at(a->lines[k])));
+}
+
+void alterations_of(const struct alterations *a, size_t line, size_t neighbours) {
+    const char *is = a->lines[line];
+    if (line > 0)
+        a->take(a->arg, "without", NULL);
+    a->take(a->arg, "twice", arena_printf(a->arena, "%s\n%s", is, is));
+    change_numbers(a, is);
+    change_words(a, is, "\":\"", '"');
+    change_words(a, is, "\\\":\\\"", '\\'); /* an answer that stands in it as a text */
+    exchange_values(a, line);
+    change_time(a, line, neighbours);
+}

@@ -1,0 +1,20 @@
+/* alterations: every other line that a line of a recorded history might have been. */
+#pragma once
+
+#include "base/arena.h"
+
+#include <stddef.h>
+
+struct alterations {
+    struct arena *arena; /* of the lines that are made */
+    char *const *lines;
+    size_t n;
+    /* instead: what stands in its place, one line or two; NULL: none. what: a word for that. */
+    void (*take)(void *arg, const char *what, const char *instead);
+    void *arg;
+};
+
+/* The line is not there, or twice. Each of its numbers is one more and one less, and each of its
+ * numbers and words is another one, and the one that another record has there. It is in the same
+ * moment as each of so many records on either side of it. */
+void alterations_of(const struct alterations *a, size_t line, size_t neighbours);

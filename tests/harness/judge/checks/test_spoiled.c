@@ -1,0 +1,163 @@
+/* Spoiled: what is said of each planted case when the run was broken off, or the harness was away, or
+ * something was in its way, is what was said before.
+ *
+ *   test_spoiled --show "samples: two ranks count the same shard"   all of it, in full
+ *
+ * `make verdicts` writes anew what is compared with. */
+#include "tests/harness/judge/checks/all_cases.h"
+#include "tests/harness/judge/checks/cases_judge.h"
+#include "tests/harness/judge/checks/verdicts_compare.h"
+
+#include "base/rand.h"
+
+#include <inttypes.h>
+#include <malloc.h>
+
+/* What is put behind a record, in its moment: the rest of a line; NULL: nothing, and what follows is
+ * not there. */
+static const struct spoiler {
+    const char *name, *record;
+    bool cut; /* nothing follows */
+} spoilers[] = {
+    {"cut", NULL, true},
+    {"interrupted", "\"source\":\"harness\",\"kind\":\"interrupted\",\"signal\":2}", false},
+    {"broken off", "\"source\":\"harness\",\"kind\":\"interrupted\",\"signal\":2}", true},
+    {"a little late",
+     "\"source\":\"harness\",\"kind\":\"lag\",\"max_ns\":400000000,\"window_ns\":20000000}", false},
+    {"just there", "\"source\":\"harness\",\"kind\":\"lag\",\"max_ns\":2000000000,\"window_ns\":1}",
+     false},
+    {"away",
+     "\"source\":\"harness\",\"kind\":\"lag\",\"max_ns\":2000000001,\"window_ns\":20000000}",
+     false},
+    {"waited for",
+     "\"source\":\"harness\",\"kind\":\"lag\",\"max_ns\":3000000000,\"window_ns\":1,\"why\":\"x\"}",
+     false},
+    {"blind", "\"source\":\"harness\",\"kind\":\"lag\",\"max_ns\":5000000001,\"window_ns\":1}",
+     false},
+    {"dead man",
+     "\"source\":\"harness\",\"kind\":\"dead-man\",\"who\":\"n0\",\"silent_ns\":30000000}", false},
+    {"scarce",
+     "\"source\":\"harness\",\"kind\":\"scarce\",\"what\":\"memory\",\"limit\":1,\"used\":1,"
+     "\"why\":"
+     "\"memory was scarce\"}",
+     false},
+    {"unseen", "\"source\":\"job\",\"kind\":\"step\",\"node\":\"n0\",\"pid\":999,\"step\":1}",
+     false},
+};
+
+static int64_t time_of(const char *line) {
+    return atoll(strstr(line, "\"t\":") + strlen("\"t\":"));
+}
+
+/* The lines of a case, with that behind one of them. */
+static void put_spoiled(struct buf *out, char *const *lines, const struct spoiler *s, size_t at) {
+    size_t seq = 0;
+    for (size_t i = 0; lines[i] && *lines[i] && (i <= at || !s->cut); i++) {
+        buf_printf(out, "{\"seq\":%zu%s\n", ++seq, strchr(lines[i], ','));
+        if (i == at && s->record)
+            buf_printf(out, "{\"seq\":%zu,\"t\":%" PRId64 ",%s\n", seq + 1, time_of(lines[i]),
+                       s->record);
+        seq += i == at && s->record;
+    }
+}
+
+static void judge(struct verdict *v, const struct planted_case *c, const struct buf *text) {
+    struct history h;
+    struct err err = {0};
+    int fd = memfd_create(c->history, MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text->data, text->len), text->len);
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    if (history_load_from(&h, fd, c->history, &err) < 0)
+        fail_msg("%s: %s", c->place, err.msg);
+    cases_judge(v, &h, c->history, c->dialect);
+    history_fini(&h);
+}
+
+/* What the check of the case says, what is shown first, and what the verdict comes to. */
+static void put_verdict(struct buf *out, const struct verdict *v, const char *check) {
+    const struct finding *first = verdict_first(v);
+    verdicts_put(out, finding_of(v, check));
+    buf_printf(out, "first %s, exit %d\n", first ? first->check : "nothing", v->exit_code);
+}
+
+struct spoiled {
+    size_t asked, otherwise; /* so often; so often with another answer than the case as it is */
+    uint64_t sum;
+};
+
+static void spoil(struct spoiled *ret, const struct planted_case *c, struct buf *told) {
+    ARENA_FINI struct arena a = {0};
+    struct buf text = {0};
+    struct rand r;
+    size_t n;
+    uint64_t seed = 31;
+    for (const char *at = c->name; *at; at++)
+        seed = seed * 31 + (unsigned char)*at;
+    rand_init(&r, seed);
+    *ret = (struct spoiled){.sum = VERDICTS_SUM_OF_NOTHING};
+    planted_text(&text, c->history, c->edits);
+    char **lines = str_split(&a, arena_strdup(&a, buf_str(&text)), '\n', &n);
+    for (size_t i = 0; i < sizeof(spoilers) / sizeof(*spoilers); i++) {
+        const struct spoiler *s = &spoilers[i];
+        size_t at = 1 + (size_t)rand_below(&r, n - 2);
+        struct verdict v;
+        struct buf said = {0};
+        buf_clear(&text);
+        put_spoiled(&text, lines, s, at);
+        judge(&v, c, &text);
+        buf_printf(&said, "%s behind record %zu\n", s->name, at + 1);
+        put_verdict(&said, &v, c->check);
+        ret->asked++;
+        ret->otherwise += finding_of(&v, c->check)->status != c->status;
+        ret->sum = verdicts_sum(ret->sum, buf_str(&said));
+        if (told)
+            buf_puts(told, buf_str(&said));
+        buf_fini(&said);
+    }
+    buf_fini(&text);
+}
+
+static void test_what_is_said_of_a_spoiled_run_is_the_same_as_before(void **state) {
+    (void)state;
+    struct buf is = {0};
+    for (const struct planted_case *c = cases.first; c; c = c->next) {
+        struct spoiled of;
+        spoil(&of, c, NULL);
+        buf_printf(&is, "%s: %s: %zu of %zu otherwise, %016" PRIx64 "\n", c->check, c->name,
+                   of.otherwise, of.asked, of.sum);
+    }
+    compare("spoiled", &is);
+    buf_fini(&is);
+}
+
+static int show(const char *what) {
+    int shown = 0;
+    read_cases(NULL);
+    for (const struct planted_case *c = cases.first; c; c = c->next) {
+        struct spoiled of;
+        struct buf name = {0}, out = {0};
+        buf_printf(&name, "%s: %s", c->check, c->name);
+        if (str_eq(buf_str(&name), what)) {
+            spoil(&of, c, &out);
+            fputs(buf_str(&out), stdout);
+            shown++;
+        }
+        buf_fini(&name);
+        buf_fini(&out);
+    }
+    drop_cases(NULL);
+    return shown ? 0 : 64;
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_said_of_a_spoiled_run_is_the_same_as_before),
+    };
+    if (argc == 3 && str_eq(argv[1], "--show"))
+        return show(argv[2]);
+    fill = argc == 2 && str_eq(argv[1], "--fill");
+    mallopt(M_MMAP_THRESHOLD, 1 << 26); /* what one run gives back the next one takes */
+    mallopt(M_TRIM_THRESHOLD, 1 << 28);
+    return cmocka_run_group_tests(tests, read_cases, drop_cases);
+}
