@@ -6,12 +6,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/sha256.h"
 #include "base/str.h"
 #include "base/sys/file.h"
 #include "harness/judge/coverage.h"
 #include "reports/story.h"
 #include "tests/harness/scenario/scratch.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,6 +188,115 @@ static void test_a_record_that_cannot_be_read_is_none(void **state) {
     end(&f);
 }
 
+static void assert_text(const char *path, const char *wanted) {
+    struct buf is = {0};
+    assert_int_equal(file_read(path, 1 << 16, &is, NULL), 0);
+    assert_string_equal(buf_str(&is), wanted);
+    buf_fini(&is);
+}
+
+/* Word for word: what was answered when nothing had been lost, and what is lost since. */
+static void test_the_record_holds_what_was_answered_and_what_is_lost(void **state) {
+    (void)state;
+    struct fixture f;
+    struct buf wanted = {0};
+    char hash[65], lost[PATH_MAX];
+    begin(&f);
+    coverage_hash(f.x.s, hash);
+    snprintf(lost, sizeof(lost), "%s/lost.json", f.dir);
+    for (int turn = 0; turn < 3; turn++) { /* the second time it is renewed */
+        judge(&f, P, P, P);
+        take(&f, false, 0, "");
+        assert_false(file_exists(lost));
+        buf_clear(&wanted);
+        buf_printf(&wanted,
+                   "{\"v\":1,\"scenario\":\"%s\",\"dir\":\"%s\",\"answered\":[\"ranks\",\"exits\"],"
+                   "\"lost\":[]}\n",
+                   hash, f.dir);
+        assert_text(f.file, buf_str(&wanted));
+    }
+    for (int turn = 0; turn < 2; turn++) {
+        judge(&f, P, U, P);
+        take(&f, false, 1, "exits (unknown)");
+        buf_clear(&wanted);
+        buf_printf(&wanted,
+                   "{\"v\":1,\"scenario\":\"%s\",\"dir\":\"%s\",\"answered\":[\"ranks\",\"exits\"],"
+                   "\"lost\":[\"exits\"]}\n",
+                   hash, f.dir);
+        assert_text(f.file, buf_str(&wanted));
+        buf_clear(&wanted);
+        buf_printf(&wanted, "{\"v\":1,\"since\":\"%s\",\"lost\":[\"exits\"]}\n", f.dir);
+        assert_text(lost, buf_str(&wanted));
+    }
+    take(&f, true, 1, "exits (unknown)");
+    buf_clear(&wanted);
+    buf_printf(&wanted,
+               "{\"v\":1,\"scenario\":\"%s\",\"dir\":\"%s\",\"answered\":[\"ranks\"],\"lost\":"
+               "[\"exits\"]}\n",
+               hash, f.dir);
+    assert_text(f.file, buf_str(&wanted));
+    buf_fini(&wanted);
+    end(&f);
+}
+
+static int take_code(struct fixture *f, const char *file, struct err *err) {
+    struct coverage_spec s = {.file = file, .scenario = f->x.s, .run = &f->run};
+    *err = (struct err){0};
+    return coverage_take(&s, &f->v, err);
+}
+
+static void test_what_cannot_be_written_is_said(void **state) {
+    (void)state;
+    struct fixture f;
+    struct err err;
+    char path[PATH_MAX], none[PATH_MAX];
+    begin(&f);
+    judge(&f, P, P, P);
+    take(&f, false, 0, "");
+    snprintf(path, sizeof(path), "%s/lost.json", f.dir);
+    assert_int_equal(file_make_dirs(path, 0777, NULL), 0);
+    judge(&f, P, U, P);
+    assert_true(take_code(&f, f.file, &err) < 0);
+    assert_non_null(strstr(err.msg, "lost.json"));
+    assert_true(f.v.v[1].lost);
+    assert_int_equal(coverage_lost(f.file), 1); /* that was written before */
+    snprintf(path, sizeof(path), "%s/plain", f.dir);
+    assert_int_equal(file_write(path, "", 0, NULL), 0);
+    snprintf(none, sizeof(none), "%s/plain/answered/key", f.dir);
+    judge(&f, P, P, P);
+    assert_int_equal(take_code(&f, none, &err), -ENOTDIR);
+    assert_non_null(strstr(err.msg, "plain"));
+    assert_int_equal(coverage_lost(none), 0);
+    end(&f);
+}
+
+/* Of everything but the seed. */
+static void test_a_hash_is_that_of_the_scenario_whatever_its_seed_is(void **state) {
+    (void)state;
+    struct scratch plain, seeded, other;
+    struct buf text = {0};
+    char hash[65], same[65], differs[65], by_hand[65];
+    struct sha256 sum;
+    scratch_load(&plain, "scenario: x\njob: {run: [ls]}\n");
+    scratch_load(&seeded, "scenario: x\nseed: 7\njob: {run: [ls]}\n");
+    scratch_load(&other, "scenario: x\njob: {run: [ls, x]}\n");
+    coverage_hash(plain.s, hash);
+    coverage_hash(seeded.s, same);
+    coverage_hash(other.s, differs);
+    assert_true(seeded.s->has_seed);
+    assert_string_equal(hash, same);
+    assert_string_not_equal(hash, differs);
+    scenario_print(plain.s, &text);
+    sha256_init(&sum);
+    sha256_update(&sum, text.data, text.len);
+    sha256_hex(&sum, by_hand);
+    assert_string_equal(hash, by_hand);
+    buf_fini(&text);
+    scratch_drop(&plain);
+    scratch_drop(&seeded);
+    scratch_drop(&other);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_as_many_answers_as_before_say_nothing),
@@ -194,6 +305,9 @@ int main(void) {
         cmocka_unit_test(test_a_broken_or_interrupted_run_is_not_compared),
         cmocka_unit_test(test_a_run_that_is_judged_again_says_what_it_said),
         cmocka_unit_test(test_a_record_that_cannot_be_read_is_none),
+        cmocka_unit_test(test_the_record_holds_what_was_answered_and_what_is_lost),
+        cmocka_unit_test(test_what_cannot_be_written_is_said),
+        cmocka_unit_test(test_a_hash_is_that_of_the_scenario_whatever_its_seed_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
