@@ -102,11 +102,37 @@ static void test_a_few_times_are_no_trend(void **state) {
     assert_int_equal(judge(6, 100 * MS, 3000 * MS, MS).status, FINDING_SKIP);
 }
 
+/* The thirds of twelve recoveries: the highest of the first four, the lowest of the last four, which is
+ * eight times `more` above it. */
+static void test_a_trend_is_one_from_its_bounds_on(void **state) {
+    (void)state;
+    static const struct {
+        int rounds;
+        int64_t first_ns, more_ns, lag_ns;
+        enum finding_status is;
+    } rows[] = {
+        {13, 0, 200000000, 0, FINDING_FAIL},         /* 800 ms, and 1800 */
+        {13, 0, 199999999, 0, FINDING_PASS},         /* a nanosecond less than a second more */
+        {13, 200000000, 200000000, 0, FINDING_FAIL}, /* 1 s, and twice that */
+        {13, 200000001, 200000000, 0, FINDING_PASS},
+        {13, 0, 200000000, 200000000, FINDING_FAIL}, /* a fifth of what it was more */
+        {13, 0, 200000000, 200000001, FINDING_UNKNOWN},
+        {7, 0, 500000000, 0, FINDING_FAIL}, /* six recoveries */
+        {6, 0, 500000000, 0, FINDING_SKIP},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct finding f = judge(rows[i].rounds, rows[i].first_ns, rows[i].more_ns, rows[i].lag_ns);
+        if (f.status != rows[i].is)
+            fail_msg("row %zu: %s, %s", i, finding_status_name(f.status), f.seen);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recovery_that_takes_longer_each_time_is_a_failure),
         cmocka_unit_test(test_recovery_that_stays_as_it_was_passes),
         cmocka_unit_test(test_it_is_not_known_where_the_harness_was_late_itself),
+        cmocka_unit_test(test_a_trend_is_one_from_its_bounds_on),
         cmocka_unit_test(test_a_few_times_are_no_trend),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
