@@ -228,7 +228,7 @@ $(addprefix $(OUT)/tests/harness/run/,test_targets test_timeline test_triggers t
 $(addprefix $(OUT)/tests/agent/legacy/,test_fleet test_seeds test_record): $(addprefix $(OUT)/tests/agent/legacy/,fleet.o tree_model.o)
 $(OUT)/tests/agent/legacy/test_record: $(addprefix $(OUT)/tests/agent/legacy/,alone.o peers.o)
 $(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_cases test_checks test_doubt test_lost test_changes test_fields test_spoiled test_verdicts): $(OUT)/tests/harness/judge/checks/cases.o
-$(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_changes test_fields test_spoiled test_verdicts): $(addprefix $(OUT)/tests/harness/judge/checks/,alterations.o verdicts.o)
+$(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_changes test_doubt test_fields test_spoiled test_verdicts): $(addprefix $(OUT)/tests/harness/judge/checks/,alterations.o verdicts.o)
 $(OUT)/tests/harness/judge/checks/test_altered: $(OUT)/tests/harness/judge/checks/case_alterations.o
 $(OUT)/tests/harness/cluster/spawn_cluster: $(OUT)/tests/harness/cluster/theatre.o
 
@@ -309,7 +309,7 @@ transcripts: $(OUT)/tests/harness/sim/spawn_transcript $(RECORDS)
 	@for t in $(TRANSCRIPTS); do $< $${t%.txt}.yaml >$$t || exit 1; done
 	@for r in $(RECORDS); do $$r --write || exit 1; done
 # After a change of a check, or of a case: the diff is what it says differently now.
-verdicts: $(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_changes test_fields test_spoiled test_verdicts)
+verdicts: $(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_changes test_doubt test_fields test_forecast test_spoiled test_verdicts)
 	$(Q)for t in $^; do $$t --fill || exit 1; done
 tidy:
 	$(Q)OUT=$(OUT) ci/tidy

@@ -2,8 +2,11 @@
 
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const int64_t MUCH_NS = 100000000000;
 
 /* ---- what a line says ---- */
 
@@ -12,8 +15,20 @@ static const char *fields_of(const char *line) {
     return strstr(line, "\"kind\":\"") + strlen("\"kind\":\"");
 }
 
+/* Up to the bracket that closes the first one. */
+static size_t nested_len(const char *value) {
+    size_t depth = 0, i = 0;
+    do {
+        depth += value[i] == '[' || value[i] == '{';
+        depth -= value[i] == ']' || value[i] == '}';
+    } while (value[i++] && depth);
+    return i;
+}
+
 static size_t value_len(const char *value) {
-    return *value == '"' ? strcspn(value + 1, "\"") + 2 : strspn(value, "-0123456789.");
+    if (*value == '[' || *value == '{')
+        return nested_len(value);
+    return *value == '"' ? strcspn(value + 1, "\"") + 2 : strcspn(value, ",]}");
 }
 
 /* Digits of a hash, or of a name such as 3f3f, are no number. */
@@ -74,16 +89,23 @@ static const char *other_value(const struct alterations *a, size_t line, const c
     return NULL;
 }
 
+/* With the comma before it, or where it comes first with the one behind it. */
+static void leave_out(const struct alterations *a, const char *line, const char *key,
+                      const char *end) {
+    bool first = key[-1] != ',';
+    if (!first || *end == ',')
+        take(a, "lacks", line, first ? key : key - 1, (size_t)(end - key) + 1, "");
+}
+
 static void exchange_values(const struct alterations *a, size_t at) {
     const char *line = a->lines[at];
     for (const char *colon = fields_of(line); (colon = strstr(colon, "\":")); colon++) {
-        const char *key = colon, *value = colon + 2;
+        const char *key = colon, *value = colon + 2, *other;
         while (key > line && key[-1] != '"')
             key--;
-        if (!value_len(value))
-            continue;
-        const char *other =
-            other_value(a, at, arena_strndup(a->arena, key - 1, (size_t)(value - key + 1)), value);
+        key--;
+        leave_out(a, line, key, value + value_len(value));
+        other = other_value(a, at, arena_strndup(a->arena, key, (size_t)(value - key)), value);
         if (other)
             take(a, "other", line, value, value_len(value), other);
     }
@@ -92,6 +114,8 @@ static void exchange_values(const struct alterations *a, size_t at) {
 /* What is compared there is equal. */
 static void change_time(const struct alterations *a, size_t at, size_t neighbours) {
     const char *line = a->lines[at], *t = time_at(line);
+    take_number(a, "early", line, t, strspn(t, "0123456789"), 1);
+    take_number(a, "late", line, t, strspn(t, "0123456789"), atoll(t) + MUCH_NS);
     for (size_t k = at < neighbours ? 0 : at - neighbours; k <= at + neighbours && k < a->n; k++)
         if (atoll(time_at(a->lines[k])) != atoll(t))
             take_number(a, "then", line, t, strspn(t, "0123456789"), atoll(time_at(a->lines[k])));

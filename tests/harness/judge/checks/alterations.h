@@ -14,7 +14,7 @@ struct alterations {
     void *arg;
 };
 
-/* The line is not there, or twice. Each of its numbers is one more and one less, and each of its
- * numbers and words is another one, and the one that another record has there. It is in the same
- * moment as each of so many records on either side of it. */
+/* The line is not there, or twice. Each of its numbers is one more and one less, each word is another,
+ * each value is missing, or the one that another record has there. It is much earlier, much later, and
+ * in the same moment as each of so many records on either side of it. */
 void alterations_of(const struct alterations *a, size_t line, size_t neighbours);

@@ -8,7 +8,10 @@
 #include "tests/harness/judge/checks/cases_judge.h"
 #include "tests/harness/judge/checks/verdicts.h"
 
-enum { ONE_OF = 48, NEIGHBOURS = 6 };
+#include <inttypes.h>
+
+/* Of what there is to ask of records that prove what is found, and of all others, one in so many. */
+enum { OF_PROOF = 4, OF_OTHERS = 64, NEIGHBOURS = 6 };
 
 /* A case line by line, read once; one of its lines at a time is another. */
 struct altered_case {
@@ -19,7 +22,7 @@ struct altered_case {
     struct history whole;
     char **lines;
     size_t at;
-    bool draws; /* most of what there is to ask is left out */
+    uint64_t one_in; /* so many is asked */
     struct rand rand;
     enum finding_status status; /* of the case as it is */
     struct case_alterations *ret;
@@ -85,7 +88,7 @@ static void take(void *arg, const char *what, const char *instead) {
     ARENA_FINI struct arena a = {0};
     struct history other = {0}, h;
     struct finding f;
-    if (c->draws && rand_below(&c->rand, ONE_OF))
+    if (rand_below(&c->rand, c->one_in))
         return;
     if (!instead || parse(&other, instead)) {
         put_together(&h, &a, c, &other);
@@ -93,6 +96,48 @@ static void take(void *arg, const char *what, const char *instead) {
         note(c, what, instead, &f);
     }
     history_fini(&other);
+}
+
+/* ---- when an answer turns ---- */
+
+/* With the record at another time. */
+static enum finding_status status_at(const struct altered_case *c, int64_t t_ns) {
+    struct record *const own = c->whole.records[c->at], moved = *own;
+    struct finding f;
+    own->t_ns = t_ns;
+    ask(c, &c->whole, &f);
+    *own = moved;
+    return f.status;
+}
+
+/* The first time behind `from` at which the answer is another one than there, if it is at `to`. */
+static void note_turn(struct altered_case *c, int64_t from_ns, int64_t to_ns) {
+    enum finding_status from = status_at(c, from_ns);
+    struct buf said = {0};
+    if (to_ns <= from_ns || status_at(c, to_ns) == from)
+        return;
+    while (to_ns - from_ns > 1) {
+        int64_t middle_ns = from_ns + (to_ns - from_ns) / 2;
+        if (status_at(c, middle_ns) == from)
+            from_ns = middle_ns;
+        else
+            to_ns = middle_ns;
+    }
+    buf_printf(&said, "%zu turns %" PRId64 " ns from where it is: %s, and %s\n", c->at + 1,
+               to_ns - c->whole.records[c->at]->t_ns, finding_status_name(from),
+               finding_status_name(status_at(c, to_ns)));
+    c->ret->sum = verdicts_sum(c->ret->sum, buf_str(&said));
+    if (c->told)
+        buf_puts(c->told, buf_str(&said));
+    buf_fini(&said);
+}
+
+static void note_turns(struct altered_case *c) {
+    static const int64_t near_ns = 10000000, far_ns = 100000000000;
+    int64_t t_ns = c->whole.records[c->at]->t_ns;
+    note_turn(c, 1, t_ns);
+    note_turn(c, t_ns, t_ns + near_ns);
+    note_turn(c, t_ns + near_ns, t_ns + far_ns);
 }
 
 /* ---- which records ---- */
@@ -139,8 +184,12 @@ void case_alterations(struct case_alterations *ret, const struct planted_case *o
     c.status = is.status;
     const struct alterations a = {&c.arena, c.lines, c.whole.n, take, &c};
     for (c.at = 0; c.at < c.whole.n; c.at++) {
-        c.draws = !is_planted(c.lines[c.at], buf_str(&history)) && !proves(&is, c.at);
+        c.one_in = is_planted(c.lines[c.at], buf_str(&history)) ? 1
+                   : proves(&is, c.at)                          ? OF_PROOF
+                                                                : OF_OTHERS;
         alterations_of(&a, c.at, NEIGHBOURS);
+        if (c.one_in < OF_OTHERS)
+            note_turns(&c);
     }
     buf_fini(&history);
     history_fini(&c.whole);

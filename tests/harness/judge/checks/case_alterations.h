@@ -10,7 +10,7 @@ struct case_alterations {
     uint64_t sum;            /* of all that was said */
 };
 
-/* The records by which the case differs from its history, and those that prove what is found, in
- * every way (alterations.h); of the rest what a generator seeded by the name of the case draws. told:
- * takes all in full; NULL. */
+/* The records by which the case differs from its history in every way (alterations.h), and of those
+ * that prove what is found and of all others what a generator draws that is seeded by the name of the
+ * case; and at which times of the former the answer turns. told: takes all in full; NULL. */
 void case_alterations(struct case_alterations *ret, const struct planted_case *c, struct buf *told);

@@ -1,8 +1,10 @@
 /* Doubt: with the clocks of hosts anywhere within their bounds, no check finds what is not so. Each of
  * the planted wrongs is judged again as if a node of it had a clock of its own that is off: what was
- * found with one clock is found again, or is unknown. */
+ * found with one clock is found again, or is unknown; and what is said is what was said before, word for
+ * word: `make verdicts` writes sums over it anew. */
 #include "tests/harness/judge/checks/all_cases.h"
 #include "tests/harness/judge/checks/planted.h"
+#include "tests/harness/judge/checks/verdicts_compare.h"
 
 #include "base/rand.h"
 #include "harness/history/clocks.h"
@@ -10,6 +12,8 @@
 #include "harness/judge/checks/lost.h"
 #include "harness/judge/doubt.h"
 #include "harness/judge/views.h"
+
+#include <inttypes.h>
 
 static const int64_t s = 1000000000;
 
@@ -85,7 +89,15 @@ static const char *node_of(const struct history *h, struct rand *r) {
 
 struct tally {
     size_t asked, kept, open, wrong_alone; /* wrong_alone: found otherwise by who does not doubt */
+    uint64_t sum;                          /* of all that was found of this case */
 };
+
+static void add_to_sum(struct tally *n, const struct finding *f) {
+    struct buf said = {0};
+    verdicts_put(&said, f);
+    n->sum = verdicts_sum(n->sum, buf_str(&said));
+    buf_fini(&said);
+}
 
 static void try_clock(const struct planted_case *c, const struct history *h, const char *node,
                       int64_t off_ns, int64_t bound_ns, struct tally *n) {
@@ -96,6 +108,7 @@ static void try_clock(const struct planted_case *c, const struct history *h, con
     with_clock(&off, h, node, off_ns, bound_ns);
     const struct finding alone = ask(&sc, &off, check), f = ask_in_doubt(&sc, &off, check);
     n->asked++;
+    add_to_sum(n, &f);
     n->kept += f.status == truth.status;
     n->open += f.status != truth.status;
     n->wrong_alone += alone.status != truth.status && alone.status != FINDING_UNKNOWN;
@@ -125,17 +138,24 @@ static void test_no_check_finds_what_a_wrong_clock_makes_of_it(void **state) {
     static const int64_t bounds[] = {0,         20000,      1000000,    30000000,
                                      300000000, 1000000000, 10000000000};
     struct tally n = {0};
+    struct buf is = {0};
     for (const struct planted_case *c = cases.first; c; c = c->next) {
         struct rand r = chance_of(c);
         struct history h;
+        size_t open = n.open;
+        n.sum = VERDICTS_SUM_OF_NOTHING;
         planted_load(&h, c->history, c->edits);
         for (size_t i = 0; i < sizeof(bounds) / sizeof(*bounds); i++) {
             int64_t off =
                 bounds[i] ? (int64_t)rand_below(&r, (uint64_t)(2 * bounds[i])) - bounds[i] : 0;
             try_clock(c, &h, node_of(&h, &r), off, bounds[i], &n);
         }
+        buf_printf(&is, "%s: %s: %zu open, %016" PRIx64 "\n", c->check, c->name, n.open - open,
+                   n.sum);
         history_fini(&h);
     }
+    compare("doubt", &is);
+    buf_fini(&is);
     print_message("%zu asked, %zu found again, %zu open; without doubt %zu would be wrong\n",
                   n.asked, n.kept, n.open, n.wrong_alone);
     assert_true(n.wrong_alone > n.asked / 50); /* the clocks are wrong enough to matter */
@@ -215,12 +235,13 @@ static void test_a_verdict_is_inconclusive_where_a_check_hangs_on_a_clock(void *
     }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_check_finds_what_a_wrong_clock_makes_of_it),
         cmocka_unit_test(
             test_a_budget_within_the_bound_is_open_and_says_which_moments_and_whose_clock),
         cmocka_unit_test(test_a_verdict_is_inconclusive_where_a_check_hangs_on_a_clock),
     };
+    fill = argc == 2 && str_eq(argv[1], "--fill");
     return cmocka_run_group_tests(tests, read_cases, drop_cases);
 }

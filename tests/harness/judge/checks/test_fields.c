@@ -15,6 +15,7 @@ struct asked {
     struct timeline_entry entry;
     struct budget detect, recover, phase;
     struct log_expect log;
+    struct probe_expect probe;
     struct pair conf, env;
     const char *words[3];   /* job.run */
     const char *options[2]; /* job.launcher_args */
@@ -93,6 +94,8 @@ static const struct field fields[] = {
     TEXT(phase.id, "detect", "stop", "rendezvous", "start", "init", "load", "first step",
          "first-step"),
     I64(phase.ns),
+    BOOL(probe.always),
+    I64(probe.settle_ns),
     ENUM(log.count, LOG_SEEN),
     TEXT(log.pattern, "model", "^pid", "."),
     TEXT_OR_NONE(log.after, "kill", "dark"),
@@ -140,6 +143,7 @@ static void asked_begin(struct asked *a, const char *history) {
                         .recover = planted_budget[0],
                         .phase = planted_phases[0],
                         .log = planted_lines[2],
+                        .probe = planted_served[0],
                         .conf = planted_conf[0],
                         .env = {.key = "OMP_NUM_THREADS", .value = "1"},
                         .words = {"ranktrain", "--checkpoint-every=2", NULL}};
@@ -155,6 +159,7 @@ static void asked_connect(struct asked *a) {
     a->s.expect.phases_n = 1;
     a->s.expect.logs = &a->log;
     a->s.expect.logs_n = str_eq(a->s.name, "lines");
+    a->s.expect.probes = &a->probe;
     a->s.job.rdzv_conf = &a->conf;
     a->s.job.env = &a->env;
     a->s.job.env_n = 1;

@@ -1,5 +1,6 @@
 /* Which checks will have something to judge, said before anything is run. */
 #include "tests/harness/judge/checks/planted.h"
+#include "tests/harness/judge/checks/verdicts_compare.h"
 
 #include "harness/judge/checks/check.h"
 
@@ -76,12 +77,63 @@ static void test_no_line_is_too_long_to_read(void **state) {
     buf_fini(&out);
 }
 
+/* What each check declares: by that others give it what it sees, and weigh what it finds. */
+static void put_declared(struct buf *out) {
+    static const char *const classes[] = {"invariant", "expect", "faults", "harness", "cleanup"};
+    for (size_t i = 0; checks[i]; i++) {
+        const struct check *c = checks[i];
+        buf_printf(out, "%s: %s, needs %x, sees", c->name, classes[c->class], c->needs_events);
+        for (int source = 0; source < SOURCE_N; source++)
+            if (c->sources >> source & 1)
+                buf_printf(out, " %s", source_name((enum source)source));
+        buf_printf(out, "%s%s%s\n", c->told ? ", told" : "", c->leads ? ", leads" : "",
+                   c->on_gpus ? ", on GPUs" : "");
+    }
+}
+
+/* All of it, of jobs that tell everything, something, and nothing. `make verdicts` writes it anew. */
+static void test_the_whole_forecast_is_the_same_word_for_word(void **state) {
+    (void)state;
+    static const char *const names[] = {"worker-killed", "node-powered-off", "printed-steps",
+                                        "lines",         "probed",           "weights"};
+    static const char *const run[] = {"bin/ranktrain", NULL}, *const other[] = {"train.sh", NULL};
+    struct buf out = {0};
+    put_declared(&out);
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        for (int k = 0; k < 6; k++) {
+            struct scenario s = planted_scenario(names[i]);
+            s.job.run = k % 3 ? other : run;
+            s.job.run_n = 1;
+            s.observe.n = k % 3 == 2 ? 0 : s.observe.n;
+            buf_printf(&out, "\nforecast of %s %d\n", names[i], k);
+            checks_forecast(&s, k >= 3, &out);
+        }
+    for (size_t n = 0; n <= 3; n++) { /* each event that may be read from output alone */
+        struct scenario s = planted_scenario("printed-steps");
+        s.job.run = other;
+        s.observe.v = planted_observed + (n ? n - 1 : 0);
+        s.observe.n = n != 0;
+        buf_printf(&out, "\nforecast of event %zu\n", n);
+        checks_forecast(&s, false, &out);
+    }
+    struct scenario s = planted_scenario("worker-killed");
+    s.job.run_n = 0;
+    buf_puts(&out, "\nforecast of no command\n");
+    checks_forecast(&s, false, &out);
+    buf_puts(&out, "\nforecast without events\n");
+    checks_without_events(&out);
+    compare("forecast", &out);
+    buf_fini(&out);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_of_ranktrain_everything_that_was_asked_for_is_judged),
         cmocka_unit_test(test_what_is_read_from_the_output_is_judged_but_for_the_shards),
+        cmocka_unit_test(test_the_whole_forecast_is_the_same_word_for_word),
         cmocka_unit_test(test_no_line_is_too_long_to_read),
     };
-    cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
+    fill = argc == 2 && str_eq(argv[1], "--fill");
+    cmocka_set_test_filter(argc > 1 && !fill ? argv[1] : NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
