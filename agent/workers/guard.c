@@ -74,7 +74,10 @@ static int socket_pair(int ret[2]) {
         return -errno;
     ret[0] = descriptors_lift(low[0], GUARD_FD + 1);
     ret[1] = descriptors_lift(low[1], GUARD_FD + 1);
-    return ret[0] < 0 ? ret[0] : ret[1] < 0 ? ret[1] : 0;
+    int code = ret[0] < 0 ? ret[0] : ret[1] < 0 ? ret[1] : 0;
+    for (int i = 0; code && i < 2; i++)
+        file_close(&ret[i]);
+    return code;
 }
 
 /* Of the child: its end of the socket, and the page. Both are above where they are to lie. */
