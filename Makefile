@@ -12,7 +12,7 @@
 #   make compare    rankrun beside the torchruns of three Debian releases (LAUNCHERS=, SCENARIOS=)
 #   make install    PREFIX=/usr/local; make uninstall takes it away again
 #   make package    build/package: .deb, tarball, wheel and image of this commit, docs/install.md (PACKAGES=deb,tarball,wheel,image)
-#   make transcripts  write tests/harness/sim/transcripts/*.txt, tests/agent/*/record.txt tests/agent/*.txt anew
+#   make transcripts  write tests/harness/sim/transcripts/*.txt and what else is on record anew
 #   make verdicts     write tests/harness/judge/checks/verdicts/*.txt anew
 #   make tidy       layers, purity, tables, names, lengths;  make format: clang-format
 #   make clean      remove build/
@@ -304,7 +304,9 @@ compare: all
 	$(Q)$(BIN)/rankquake compare $(addprefix --launcher ,$(LAUNCHERS)) $(SCENARIOS)
 # Written anew on purpose, after a change of the protocol or of the simulator: the diff is to be read.
 TRANSCRIPTS := $(patsubst %.yaml,%.txt,$(wildcard tests/harness/sim/transcripts/*.yaml))
-RECORDS := $(addprefix $(OUT)/tests/agent/,core/test_record legacy/test_record store/test_record store/test_server_words test_status test_told test_typed)
+RECORDS := $(addprefix $(OUT)/tests/agent/,core/test_record legacy/test_record store/test_record store/test_server_words test_status test_told test_typed \
+        $(addprefix workers/test_,command confinement file_timer_record guard_agent guard_process output tee_record)) \
+        $(addprefix $(OUT)/tests/harness/observe/test_,events_record lines_record pidfds_record question_record)
 transcripts: $(OUT)/tests/harness/sim/spawn_transcript $(RECORDS)
 	@for t in $(TRANSCRIPTS); do $< $${t%.txt}.yaml >$$t || exit 1; done
 	@for r in $(RECORDS); do $$r --write || exit 1; done

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <string.h>
+
 /* Fails with the first line that is said otherwise; broken: who says otherwise, and what tells more. */
 static inline void on_record_same(const char *path, void (*say)(struct buf *out),
                                   const char *broken) {
