@@ -305,8 +305,11 @@ compare: all
 # Written anew on purpose, after a change of the protocol or of the simulator: the diff is to be read.
 TRANSCRIPTS := $(patsubst %.yaml,%.txt,$(wildcard tests/harness/sim/transcripts/*.yaml))
 RECORDS := $(addprefix $(OUT)/tests/agent/,core/test_record legacy/test_record store/test_record store/test_server_words test_status test_told test_typed \
-        $(addprefix workers/test_,command confinement file_timer_record guard_agent guard_process output tee_record)) \
-        $(addprefix $(OUT)/tests/harness/observe/test_,events_record lines_record pidfds_record question_record)
+        $(addprefix workers/test_,command confinement error_file_record file_timer_record guard_agent guard_process machine_record \
+        orders_record output tee_record)) \
+        $(addprefix $(OUT)/tests/harness/observe/test_,checkpoints_record devices_record events_record gateway \
+        hang_dump_record held_record lines_record metric_record output_record pidfds_record question_record \
+        sayings_record spawned_record worker_files_record)
 transcripts: $(OUT)/tests/harness/sim/spawn_transcript $(RECORDS)
 	@for t in $(TRANSCRIPTS); do $< $${t%.txt}.yaml >$$t || exit 1; done
 	@for r in $(RECORDS); do $$r --write || exit 1; done

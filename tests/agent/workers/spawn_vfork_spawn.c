@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,7 +29,8 @@ static struct arena arena;
 static int report[2];
 static char dir[] = "/tmp/spawn_vfork_spawn_XXXXXXXX";
 
-static void begin_with(struct vfork_spawn *t, const char *const *words, struct process *ret) {
+static void begin_as(struct vfork_spawn *t, const char *const *words, pid_t parent,
+                     struct process *ret) {
     size_t n = 0;
     while (words[n])
         n++;
@@ -40,8 +42,12 @@ static void begin_with(struct vfork_spawn *t, const char *const *words, struct p
     for (int i = 0; i < 2; i++)
         t->outputs[i] = t->outputs[i] ? t->outputs[i] : "";
     t->report = report[1];
-    t->parent = getpid();
+    t->parent = parent;
     MUST(vfork_spawn_begin(t, arena_alloc(&arena, VFORK_SPAWN_STACK), ret) == 0);
+}
+
+static void begin_with(struct vfork_spawn *t, const char *const *words, struct process *ret) {
+    begin_as(t, words, getpid(), ret);
 }
 
 /* What it printed; its wait status in *ret_status. */
@@ -108,6 +114,146 @@ static void clean(void) {
     MUST(strstr(said, "spawn_vfork_spawn")); /* and the parent is the caller itself */
 }
 
+/* The descriptors of a child, in lines: those that ls has for itself are not among them. */
+static const char *descriptors_of(struct vfork_spawn t) {
+    int status;
+    const char *said = output_of(t, &status, WORDS("sh", "-c", "ls /proc/$$/fd; :"));
+    MUST(status == 0);
+    return said;
+}
+
+/* What is kept, and what is reported to, wherever they lie: nothing else is left. */
+static void descriptors(void) {
+    static const int places[] = {0, 3, 4, 5, 9, 200};
+    int null = fcntl(open("/dev/null", O_RDONLY | O_CLOEXEC), F_DUPFD_CLOEXEC, 300);
+    int mine = fcntl(report[1], F_DUPFD_CLOEXEC, 300);
+    report[0] = fcntl(report[0], F_DUPFD_CLOEXEC, 300);
+    MUST(null >= 300 && mine >= 300 && report[0] >= 300);
+    for (int fd = 3; fd < 12; fd++) /* without close-on-exec */
+        MUST(dup2(null, fd) == fd);
+    for (size_t k = 0; k < 6; k++)
+        for (size_t r = 1; r < 6; r++) {
+            char wanted[40];
+            if (places[k] == places[r])
+                continue;
+            report[1] = places[r];
+            MUST(dup3(mine, report[1], O_CLOEXEC) == report[1]);
+            MUST(!places[k] || dup3(null, places[k], O_CLOEXEC) == places[k]);
+            snprintf(wanted, sizeof(wanted), places[k] ? "0\n1\n2\n%d\n" : "0\n1\n2\n", places[k]);
+            MUST(strcmp(descriptors_of((struct vfork_spawn){.keep = places[k]}), wanted) == 0);
+            MUST(dup2(null, report[1]) == report[1]);
+            MUST(!places[k] || dup2(null, places[k]) == places[k]);
+        }
+}
+
+static const char *text_of(const char *path) {
+    static char text[256];
+    struct buf b = {0};
+    MUST(file_read(path, sizeof(text) - 1, &b, NULL) == 0);
+    snprintf(text, sizeof(text), "%s", buf_str(&b));
+    buf_fini(&b);
+    return text;
+}
+
+static int run_with(struct vfork_spawn t, const char *const *words) {
+    struct process p;
+    int status;
+    begin_with(&t, words, &p);
+    MUST(process_reap(&p, -1, &status) == 0);
+    process_close(&p);
+    return status;
+}
+
+/* Each stream goes into its own file, emptied before, also where the caller has none of that number. */
+static void outputs(void) {
+    const char *const *both = WORDS("sh", "-c", "echo out; echo err >&2; umask 022");
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    umask(0);
+    for (int closed = 0; closed < 4; closed++) {
+        struct stat st;
+        put_program("o", "what was there before, and is longer", 0666);
+        int keep[2] = {fcntl(1, F_DUPFD_CLOEXEC, 400), fcntl(2, F_DUPFD_CLOEXEC, 400)};
+        for (int i = 0; i < 2; i++)
+            MUST(!(closed & 1 << i) || close(i + 1) == 0);
+        int status = run_with((struct vfork_spawn){.outputs = {"o", "e"}}, both);
+        for (int i = 0; i < 2; i++)
+            MUST(dup2(keep[i], i + 1) == i + 1 && close(keep[i]) == 0);
+        MUST(status == 0);
+        MUST(strcmp(text_of("o"), "out\n") == 0 && strcmp(text_of("e"), "err\n") == 0);
+        MUST(stat("e", &st) == 0 && (st.st_mode & 07777) == 0666);
+        MUST(unlink("o") == 0 && unlink("e") == 0);
+    }
+    MUST(run_with((struct vfork_spawn){.outputs = {"o", ""}},
+                  WORDS("sh", "-c", "echo out; test -e o && test ! -e e")) == 0);
+    MUST(run_with((struct vfork_spawn){.outputs = {"", "no/such"}, .tag = 5}, both) == 127 << 8);
+    MUST(is_reported(5, -ENOENT));
+    MUST(run_with((struct vfork_spawn){.outputs = {"."}, .tag = 6}, both) == 126 << 8);
+    MUST(is_reported(6, -EISDIR));
+    close(null);
+}
+
+/* A session of its own, and the signal by which it ends with its parent; none for a stranger. */
+static void bound(void) {
+    char self[256], wanted[64];
+    int status;
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    MUST(n > 0);
+    self[n] = '\0';
+    const char *said = output_of((struct vfork_spawn){0}, &status, WORDS(self, "how-it-is-bound"));
+    snprintf(wanted, sizeof(wanted), "leads 1 1, dies by %d\n", SIGKILL);
+    MUST(status == 0 && strcmp(said, wanted) == 0);
+    struct process p;
+    struct vfork_spawn t = {.outputs = {"never", ""}};
+    begin_as(&t, WORDS("true"), getppid(), &p);
+    MUST(process_reap(&p, -1, &status) == 0 && WIFSIGNALED(status));
+    MUST(WTERMSIG(status) == SIGKILL && access("never", F_OK) < 0);
+    process_close(&p);
+}
+
+/* Where execvp(3) looks on, and where it does not. */
+static void looked_for(void) {
+    static const struct {
+        const char *path;
+        int code;   /* that is reported; 0: it runs */
+        int status; /* exit code */
+    } rows[] = {{"none:b", 0, 3},
+                {"a:b", 0, 3},
+                {"file:b", 0, 3},
+                {"loop:b", -ELOOP, 126},
+                {"a", -EACCES, 126},
+                {"a:none", -EACCES, 126},
+                {"none:a", -EACCES, 126},
+                {"none", -ENOENT, 127},
+                {"file", -ENOTDIR, 126},
+                {"none:file", -ENOTDIR, 126},
+                {"file:none", -ENOENT, 127},
+                {"bad:b", 0, 4}};
+    MUST(mkdir("a", 0700) == 0 && mkdir("b", 0700) == 0 && mkdir("bad", 0700) == 0);
+    MUST(symlink("loop", "loop") == 0);
+    put_program("file", "", 0600);
+    put_program("a/rankrun-tool", "exit 9", 0600);
+    put_program("b/rankrun-tool", "#!/bin/sh\nexit 3\n", 0700);
+    put_program("bad/rankrun-tool", "exit 4\n", 0700); /* no format: the shell's */
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char *before = strdup(getenv("PATH"));
+        setenv("PATH", rows[i].path, 1);
+        int status = run_with((struct vfork_spawn){.tag = 70 + (uint32_t)i}, WORDS("rankrun-tool"));
+        setenv("PATH", before, 1);
+        free(before);
+        if (status != rows[i].status << 8)
+            printf("row %zu: %x\n", i, (unsigned)status);
+        MUST(status == rows[i].status << 8);
+        MUST(!rows[i].code || is_reported(70 + (uint32_t)i, rows[i].code));
+    }
+}
+
+static int say_how_it_is_bound(void) {
+    int by = 0;
+    prctl(PR_GET_PDEATHSIG, &by);
+    printf("leads %d %d, dies by %d\n", getsid(0) == getpid(), getpgid(0) == getpid(), by);
+    return 0;
+}
+
 /* They fail while the caller does, in the same memory: each has its own reason. */
 static void errno_kept(void) {
     struct process children[MANY];
@@ -131,20 +277,29 @@ static void errno_kept(void) {
     }
 }
 
+static const struct {
+    const char *name;
+    void (*run)(void);
+} experiments[] = {{"searched", searched},    {"clean", clean},     {"errno_kept", errno_kept},
+                   {"bound", bound},          {"outputs", outputs}, {"descriptors", descriptors},
+                   {"looked_for", looked_for}};
+
 int main(int argc, char **argv) {
     sigset_t all;
+    if (argc == 2 && strcmp(argv[1], "how-it-is-bound") == 0)
+        return say_how_it_is_bound();
     sigfillset(&all);
     alarm(60);
     sigdelset(&all, SIGALRM);
     MUST(argc == 2 && file_make_temp_dir(dir, NULL) == 0 && chdir(dir) == 0);
     MUST(process_report_pipe(report) == 0 && sigprocmask(SIG_SETMASK, &all, NULL) == 0);
     signal_ignore_writes();
-    if (strcmp(argv[1], "searched") == 0)
-        searched();
-    else if (strcmp(argv[1], "clean") == 0)
-        clean();
-    else if (strcmp(argv[1], "errno_kept") == 0)
-        errno_kept();
+    size_t i = 0;
+    while (i < sizeof(experiments) / sizeof(*experiments) &&
+           strcmp(argv[1], experiments[i].name) != 0)
+        i++;
+    MUST(i < sizeof(experiments) / sizeof(*experiments));
+    experiments[i].run();
     MUST(file_remove_tree(dir, NULL) == 0);
     arena_fini(&arena);
     puts("ok");

@@ -488,7 +488,7 @@ static void start(void) {
     played.open[777] = s.lifeline > 0;
     int code = guard_start(world.g, &s, &err);
     played.open[777] = false;
-    note("start %d: %d %s", s.local_world_size, code, code ? err.msg : "");
+    note("start %d: %d %s", s.local_world_size, code, err.msg);
     if (code == 0) {
         world.group = s.local_world_size;
         world.started = world.exited = 0;

@@ -157,15 +157,14 @@ static void run(uint64_t seed) {
     if (!what.log_dir || strlen(what.log_dir) < 100)
         note("may be: %d %s", output_check(what.log_dir, &err), err.msg);
     int code = output_init(&o, &what, 1 + draw(WORKERS), ids[draw(5)], &err);
-    note("begins: %d %s; scratch %d", code, code ? err.msg : "", o.scratch);
+    note("begins: %d %s; scratch %d", code, err.msg, o.scratch);
     note_path("in", o.run_dir);
     struct worker_spec s = {.local_world_size = WORKERS};
     for (int i = 0; i < 4; i++) {
         s.round += 1 + (uint64_t)draw(3);
         s.restart_count += draw(2);
         code = output_begin(&o, &s, &err);
-        note("round %d, restart %d: %d %.80s", (int)s.round, s.restart_count, code,
-             code ? err.msg : "");
+        note("round %d, restart %d: %d %.80s", (int)s.round, s.restart_count, code, err.msg);
         ask_all(&o);
     }
     output_fini(&o);
@@ -174,7 +173,7 @@ static void run(uint64_t seed) {
 }
 
 static const struct play plays[] = {
-    {"tests/agent/workers/record/output.txt", run, 60, true, {EACCES, ENOSPC}}};
+    {"tests/agent/workers/record/output.txt", run, 40, true, {EACCES, ENOSPC}}};
 
 static void test_where_output_goes_is_on_record(void **state) {
     (void)state;

@@ -55,6 +55,26 @@ static void test_children_that_fail_leave_the_errno_of_their_parent_alone(void *
     experiment(self, "spawn_vfork_spawn", "errno_kept");
 }
 
+static void test_only_what_is_kept_is_open_in_a_worker(void **state) {
+    (void)state;
+    experiment(self, "spawn_vfork_spawn", "descriptors");
+}
+
+static void test_each_stream_is_its_file_whatever_the_guard_has_open(void **state) {
+    (void)state;
+    experiment(self, "spawn_vfork_spawn", "outputs");
+}
+
+static void test_a_worker_leads_a_session_and_dies_with_its_guard(void **state) {
+    (void)state;
+    experiment(self, "spawn_vfork_spawn", "bound");
+}
+
+static void test_what_stands_in_the_way_of_a_program_is_told(void **state) {
+    (void)state;
+    experiment(self, "spawn_vfork_spawn", "looked_for");
+}
+
 static void test_a_worker_that_hangs_before_its_exec_does_not_hang_the_guard(void **state) {
     (void)state;
     experiment(self, "spawn_guard", "hanging_output");
@@ -68,6 +88,10 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(test_a_program_is_looked_for_as_execvp_does, clear),
         cmocka_unit_test(test_the_first_program_that_may_be_executed_is),
         cmocka_unit_test(test_a_worker_has_no_descriptor_and_no_signal_of_its_parent),
+        cmocka_unit_test(test_only_what_is_kept_is_open_in_a_worker),
+        cmocka_unit_test(test_each_stream_is_its_file_whatever_the_guard_has_open),
+        cmocka_unit_test(test_a_worker_leads_a_session_and_dies_with_its_guard),
+        cmocka_unit_test(test_what_stands_in_the_way_of_a_program_is_told),
         cmocka_unit_test(test_a_worker_that_hangs_before_its_exec_does_not_hang_the_guard),
         cmocka_unit_test(test_children_that_fail_leave_the_errno_of_their_parent_alone),
     };

@@ -270,9 +270,34 @@ static void enter(uint64_t seed) {
     note("entered: %d", question_enter(&places[seed - 1]));
 }
 
+static void on_said(void *arg, const struct question_answer *a) {
+    assert_true(arg == &world && a->text[a->len] == '\0');
+    world.answered = true;
+    note("> \"%s\", %zu; too long %d, late %d, %s", a->text, a->len, a->too_long, a->late,
+         a->ended ? a->ended : "by itself");
+}
+
+/* By whoever gives it streams, or none. */
+static void ask_one(uint64_t seed) {
+    static const char *const words[] = {"say", NULL};
+    static const int given[] = {GIVEN, 5, GIVEN};
+    struct err err = {0};
+    set_world(seed);
+    struct question_spec spec = {.program = {.argv = words, .fds = draw(2) ? given : NULL},
+                                 .bytes_max = (size_t)draw(30),
+                                 .within_ns = 1 + draw(2000000000)};
+    struct question *q = question_ask((struct loop *)&world, &spec, on_said, &world, &err);
+    note("asked %d: %d %s", q != NULL, err.code, err.msg);
+    for (int i = 0; q && i < 200 && !world.answered; i++)
+        step();
+    assert_null(question_abandon(world.answered ? NULL : q));
+    assert_true(!world.on_out && !world.on_end && !world.on_late);
+}
+
 static const struct play plays[] = {
     {"tests/harness/observe/record/listing.txt", list_them, 120, true, {EMFILE, ENOMEM}},
-    {"tests/harness/observe/record/question_place.txt", enter, 3, true, {EPERM, ENOENT}}};
+    {"tests/harness/observe/record/question_place.txt", enter, 3, true, {EPERM, ENOENT}},
+    {"tests/harness/observe/record/question.txt", ask_one, 80, true, {EMFILE, ENOMEM}}};
 
 static void test_what_a_listing_answers_is_on_record(void **state) {
     (void)state;
@@ -319,6 +344,11 @@ static void test_how_a_place_is_entered_is_on_record(void **state) {
     played_check(&plays[1]);
 }
 
+static void test_what_a_question_is_answered_is_on_record(void **state) {
+    (void)state;
+    played_check(&plays[2]);
+}
+
 static int drop(void **state) {
     (void)state;
     buf_fini(&played.said);
@@ -327,12 +357,13 @@ static int drop(void **state) {
 
 int main(int argc, char **argv) {
     int ret = 0;
-    if (played_asked(argc, argv, plays, 2, &ret))
+    if (played_asked(argc, argv, plays, 3, &ret))
         return ret;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_a_listing_answers_is_on_record),
         cmocka_unit_test(test_an_answer_is_cut_at_its_bound),
         cmocka_unit_test(test_how_a_place_is_entered_is_on_record),
+        cmocka_unit_test(test_what_a_question_is_answered_is_on_record),
     };
     return cmocka_run_group_tests(tests, NULL, drop);
 }
