@@ -181,6 +181,290 @@ static void test_bad_options_are_refused_with_their_name(void **state) {
     }
 }
 
+/* ---- every option, its bounds, and nothing else ---- */
+
+#define AT(member) offsetof(struct ranktrain_options, member)
+#define S          INT64_C(1000000000)
+#define WHOLE(m)   .at = AT(m), .size = sizeof(((struct ranktrain_options *)0)->m)
+
+struct taken {
+    const char *words;
+    size_t at, size; /* of the member */
+    int64_t whole;   /* what it is then */
+    double real;
+    const char *text;
+    bool set;
+};
+
+static const struct taken taken[] = {
+    {"--steps=0", WHOLE(steps)},
+    {"--steps=99999999", WHOLE(steps), .whole = 99999999},
+    {"--max-steps=7", WHOLE(steps), .whole = 7},
+    {"--epochs=1", WHOLE(epochs), .whole = 1},
+    {"--epochs=100000", WHOLE(epochs), .whole = 100000},
+    {"--samples=0", WHOLE(samples)},
+    {"--samples=99999999", WHOLE(samples), .whole = 99999999},
+    {"--checkpoint-dir=d", WHOLE(checkpoint_dir), .text = "d"},
+    {"--train-dir=d", WHOLE(checkpoint_dir), .text = "d"},
+    {"--model_dir d", WHOLE(checkpoint_dir), .text = "d"},
+    {"--checkpoint-every=1", WHOLE(checkpoint_every), .whole = 1},
+    {"--checkpoint-every=99999999", WHOLE(checkpoint_every), .whole = 99999999},
+    {"--checkpoint-every=1ep", WHOLE(checkpoint_every), .whole = -1},
+    {"--eval-freq=12ep", WHOLE(checkpoint_every), .whole = -12},
+    {"--checkpoint-async", WHOLE(checkpoint_async), .set = true},
+    {"--checkpoint-sharded", WHOLE(checkpoint_sharded), .set = true},
+    {"--fresh", WHOLE(fresh), .set = true},
+    {"--grace=1ms", WHOLE(grace_ns), .whole = S / 1000},
+    {"--grace=0.001", WHOLE(grace_ns), .whole = S / 1000},
+    {"--grace=3s", WHOLE(grace_ns), .whole = 3 * S},
+    {"--grace=86400", WHOLE(grace_ns), .whole = 86400 * S},
+    {"--recover=in-process", WHOLE(recover), .text = "in-process"},
+    {"--scale-lr=0", WHOLE(scale_lr)},
+    {"--scale-lr=100000", WHOLE(scale_lr), .whole = 100000},
+    {"--eval-batch-size=1", WHOLE(eval_batch_size), .whole = 1},
+    {"--eval-batch-size=1000000", WHOLE(eval_batch_size), .whole = 1000000},
+    {"--interval=1ms", WHOLE(interval_ns), .whole = S / 1000},
+    {"--interval=86400s", WHOLE(interval_ns), .whole = 86400 * S},
+    {"--checkpoint-keep=1", WHOLE(checkpoint_keep), .whole = 1},
+    {"--checkpoint-keep=1000000", WHOLE(checkpoint_keep), .whole = 1000000},
+    {"--dataset=mnist", WHOLE(dataset), .text = "mnist"},
+    {"--data-dir=x", WHOLE(data_dir), .text = "x"},
+    {"x", WHOLE(data_dir), .text = "x"},
+    {"--image-size=8", WHOLE(image_size), .whole = 8},
+    {"--image-size=1024", WHOLE(image_size), .whole = 1024},
+    {"--loaders=0", WHOLE(loaders)},
+    {"--loaders=64", WHOLE(loaders), .whole = 64},
+    {"--num-workers=3", WHOLE(loaders), .whole = 3},
+    {"--workers=3", WHOLE(loaders), .whole = 3},
+    {"--drop-last", WHOLE(drop_last), .set = true},
+    {"--seed=0", WHOLE(seed)},
+    {"--seed=1e15", WHOLE(seed), .whole = 1000000000000000},
+    {"--mode=zero", WHOLE(mode), .text = "zero"},
+    {"--use-zero", WHOLE(mode), .text = "zero"},
+    {"--overlap", WHOLE(overlap), .set = true},
+    {"--backup-workers=0", WHOLE(backup_workers)},
+    {"--num-aggregate=0", WHOLE(num_aggregate)},
+    {"--device-memory=0", WHOLE(device_memory)},
+    {"--device-memory=1e15", WHOLE(device_memory), .whole = 1000000000000000},
+    {"--network=vgg11", WHOLE(network), .text = "vgg11"},
+    {"--arch=vgg11", WHOLE(network), .text = "vgg11"},
+    {"--width=0", WHOLE(width)},
+    {"--width=1024", WHOLE(width), .whole = 1024},
+    {"--optimizer=adam", WHOLE(optimizer), .text = "adam"},
+    {"--lr=0", WHOLE(lr), .real = 0},
+    {"--lr=1000", WHOLE(lr), .real = 1000},
+    {"--momentum=0", WHOLE(momentum), .real = 0},
+    {"--momentum=0.999999", WHOLE(momentum), .real = 0.999999},
+    {"--compute-ms=0", WHOLE(compute_ns)},
+    {"--compute-ms=0.25", WHOLE(compute_ns), .whole = 250000},
+    {"--compute-ms=3600000", WHOLE(compute_ns), .whole = 3600 * S},
+    {"--collective-timeout=1ms", WHOLE(collective_ns), .whole = S / 1000},
+    {"--collective-timeout=86400", WHOLE(collective_ns), .whole = 86400 * S},
+    {"--log-every=0", WHOLE(log_every)},
+    {"--log-interval=99999999", WHOLE(log_every), .whole = 99999999},
+    {"--device=auto", WHOLE(device), .text = "auto"},
+    {"--device=cuda", WHOLE(device), .text = "cuda"},
+    {"--enable-gpu", WHOLE(device), .text = "cuda"},
+    {"--enable-gpu=yes", WHOLE(device), .text = "cuda"},
+    {"--device-timeout=0.001s", WHOLE(device_ns), .whole = S / 1000},
+    {"--device-timeout=86400", WHOLE(device_ns), .whole = 86400 * S},
+};
+
+static void put(const struct taken *t, struct ranktrain_options *o) {
+    void *at = (char *)o + t->at;
+    bool is_real = t->at == AT(lr) || t->at == AT(momentum);
+    if (t->size == sizeof(bool))
+        *(bool *)at = t->set;
+    else if (t->text)
+        *(const char **)at = t->text;
+    else if (is_real)
+        *(double *)at = t->real;
+    else
+        *(int64_t *)at = t->whole;
+}
+
+static bool is_text(size_t at) {
+    static const size_t texts[] = {AT(checkpoint_dir), AT(recover), AT(dataset), AT(data_dir),
+                                   AT(device),         AT(mode),    AT(network), AT(optimizer)};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+        if (texts[i] == at)
+            return true;
+    return false;
+}
+
+static void test_an_option_sets_its_own_member_and_no_other(void **state) {
+    (void)state;
+    struct ranktrain_options unset, o;
+    struct err err;
+    assert_int_equal(parse("", "", &unset, &err), 0);
+    for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++) {
+        const struct taken *t = &taken[i];
+        struct ranktrain_options wanted = unset;
+        if (parse(t->words, "", &o, &err) < 0)
+            fail_msg("%s: %s", t->words, err.msg);
+        if (is_text(t->at)) {
+            const char **at = (const char **)(void *)((char *)&o + t->at);
+            assert_string_equal(*at, t->text);
+            *at = t->text;
+        }
+        put(t, &wanted);
+        if (memcmp(&o, &wanted, sizeof(o)) != 0)
+            fail_msg("%s sets something else", t->words);
+    }
+}
+
+/* Where an option is only for some, with the others that it needs. */
+static void test_options_of_one_mode_set_theirs(void **state) {
+    (void)state;
+    struct ranktrain_options o;
+    struct err err;
+    const char *world = "RANK=0 WORLD_SIZE=64 MASTER_ADDR=x MASTER_PORT=1";
+    assert_int_equal(parse("--mode=dp --devices=64 --shards=64", "", &o, &err), 0);
+    assert_int_equal(o.devices, 64);
+    assert_int_equal(parse("--mode=dp --devices=1", "", &o, &err), 0);
+    assert_int_equal(o.devices, 1);
+    assert_int_equal(parse("--mode=ps --shards=64 --ps-async --backup-workers=62", world, &o, &err),
+                     0);
+    assert_int_equal(o.backup_workers, 62);
+    assert_true(o.ps_async);
+    assert_int_equal(parse("--mode=ps --shards=64 --num-aggregate=63", world, &o, &err), 0);
+    assert_int_equal(o.num_aggregate, 63);
+    assert_false(o.ps_async);
+    assert_int_equal(parse("--spawn=65 --mode=ps --shards=64", "", &o, &err), 0);
+    assert_int_equal(o.spawn, 65);
+    assert_int_equal(o.world, 65);
+    assert_int_equal(o.rank, 0);
+    assert_int_equal(parse("--device=cuda --dist-backend=nccl", "", &o, &err), 0);
+    assert_string_equal(o.dist_backend, "nccl");
+    assert_null(o.renamed_backend);
+    assert_int_equal(parse("--dist-backend=gloo", "", &o, &err), 0);
+    assert_string_equal(o.dist_backend, "tcp");
+    assert_string_equal(o.renamed_backend, "gloo");
+}
+
+static void test_a_batch_is_cut_evenly_into_as_many_parts_as_there_may_be(void **state) {
+    (void)state;
+    static const struct {
+        const char *words;
+        int64_t batch, shards;
+    } rows[] = {{"", 96, 12},
+                {"--shards=1", 8, 1},
+                {"--shards=64", 512, 64},
+                {"--batch-size=1", 1, 1},
+                {"--batch-size=7", 7, 7},
+                {"--batch-size=13", 13, 1},
+                {"--batch-size=25", 25, 5},
+                {"--batch-size=64", 64, 8},
+                {"--batch-size=768", 768, 12},
+                {"--batch-size=64 --shards=1", 64, 1},
+                {"--batch-size=4096 --shards=64", 4096, 64}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct ranktrain_options o;
+        struct err err;
+        assert_int_equal(parse(rows[i].words, "", &o, &err), 0);
+        assert_int_equal(o.batch_size, rows[i].batch);
+        assert_int_equal(o.shards, rows[i].shards);
+    }
+}
+
+static void test_the_environment_says_who_this_is(void **state) {
+    (void)state;
+    struct ranktrain_options o;
+    struct err err;
+    assert_int_equal(parse("",
+                           "RANK=5 WORLD_SIZE=7 LOCAL_RANK=2 LOCAL_WORLD_SIZE=3 MASTER_ADDR=n0 "
+                           "MASTER_PORT=65535 RANKRUN_ROUND=9 TORCHELASTIC_RESTART_COUNT=4",
+                           &o, &err),
+                     0);
+    assert_int_equal(o.rank, 5);
+    assert_int_equal(o.world, 7);
+    assert_int_equal(o.local_rank, 2);
+    assert_string_equal(o.master_addr, "n0");
+    assert_int_equal(o.master_port, 65535);
+    assert_int_equal(o.round, 9);
+    assert_int_equal(o.restart_count, 4);
+    assert_string_equal(o.run_id, "");
+    char id[200] = "TORCHELASTIC_RUN_ID=";
+    memset(id + strlen(id), 'i', OPTIONS_RUN_ID + 20);
+    assert_int_equal(parse("", id, &o, &err), 0);
+    assert_int_equal(strlen(o.run_id), OPTIONS_RUN_ID - 1);
+    assert_int_equal(parse("", "MASTER_ADDR=here MASTER_PORT=1", &o, &err), 0);
+    assert_int_equal(o.rank, 0);
+    assert_int_equal(o.world, 1);
+    assert_int_equal(o.master_port, 1);
+}
+
+static void test_the_data_are_what_the_variable_says_unless_it_is_said(void **state) {
+    (void)state;
+    struct ranktrain_options o;
+    struct err err;
+    setenv("RANKTRAIN_DATASET", "mnist", 1);
+    assert_int_equal(parse("", "", &o, &err), 0);
+    assert_string_equal(o.dataset, "mnist");
+    assert_int_equal(parse("--dataset=cifar10", "", &o, &err), 0);
+    assert_string_equal(o.dataset, "cifar10");
+    setenv("RANKTRAIN_DATASET", "", 1);
+    assert_int_equal(parse("", "", &o, &err), 0);
+    assert_string_equal(o.dataset, "fashion-mnist");
+    unsetenv("RANKTRAIN_DATASET");
+}
+
+/* What is asked for help asks for nothing else, and what is refused sets nothing. */
+static void test_help_and_version_are_given_whatever_else_is_said(void **state) {
+    (void)state;
+    struct ranktrain_options o, before;
+    struct err err;
+    assert_int_equal(
+        parse("--help --mode=none --devices=3 --batch-size=7 --shards=2", "RANK=7", &o, &err), 0);
+    assert_true(o.help && !o.version && !o.man);
+    assert_int_equal(parse("--version --mode=none", "RANK=7", &o, &err), 0);
+    assert_true(o.version && !o.help && !o.man);
+    assert_int_equal(parse("--man", "", &o, &err), 0);
+    assert_true(o.man && !o.help && !o.version);
+    assert_int_equal(parse("--complete=bash", "", &o, &err), 0);
+    assert_string_equal(o.complete, "bash");
+    memset(&o, 0xa5, sizeof(o));
+    before = o;
+    assert_int_equal(parse("--steps=x", "", &o, &err), -EINVAL);
+    assert_memory_equal(&o, &before, sizeof(o));
+    assert_int_equal(parse("--mode=dp --recover=in-process", "", &o, &err), -EINVAL);
+    assert_memory_equal(&o, &before, sizeof(o));
+}
+
+/* Of as many as there are, or as there is room for. */
+static void test_the_list_has_each_option_of_the_manual(void **state) {
+    (void)state;
+    static struct manual_option list[OPTIONS_MOST], few[OPTIONS_MOST];
+    static char names[OPTIONS_MOST][OPTIONS_NAME], text[16384], cut[16384];
+    size_t n = options_list(list, names, OPTIONS_MOST);
+    options_manual(text, sizeof(text));
+    assert_true(n > 40 && n < OPTIONS_MOST);
+    const char *at = text;
+    for (size_t i = 0; i < n; i++) {
+        char line[512], left[64];
+        snprintf(left, sizeof(left), "%s%s%s", list[i].name, list[i].value ? "=" : "",
+                 list[i].value ? list[i].value : "");
+        int length = snprintf(line, sizeof(line), "  %-30s %s\n", left, list[i].text);
+        assert_memory_equal(at, line, length);
+        at += length;
+    }
+    assert_memory_equal(at,
+                        "\nNames that other programs have for them are taken too, with _ as "
+                        "well as -:\n  --arch                         --network\n",
+                        120);
+    assert_string_equal(at + strlen(at) - 43, "  --workers                      --loaders\n");
+    assert_int_equal(options_list(few, names, 3), 3);
+    assert_null(few[3].name);
+    for (size_t size = 1; size < strlen(text) + 2; size += 97) {
+        memset(cut, 'x', sizeof(cut));
+        options_manual(cut, size);
+        size_t wanted = size - 1 < strlen(text) ? size - 1 : strlen(text);
+        assert_int_equal(strlen(cut), wanted);
+        assert_memory_equal(cut, text, wanted);
+        assert_int_equal(cut[size], 'x');
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_launcher_it_is_rank_0_of_1),
@@ -190,6 +474,13 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_the_command_line_wins_over_the_variable),
         cmocka_unit_test(test_a_server_is_one_rank_more),
         cmocka_unit_test(test_bad_options_are_refused_with_their_name),
+        cmocka_unit_test(test_an_option_sets_its_own_member_and_no_other),
+        cmocka_unit_test(test_options_of_one_mode_set_theirs),
+        cmocka_unit_test(test_a_batch_is_cut_evenly_into_as_many_parts_as_there_may_be),
+        cmocka_unit_test(test_the_environment_says_who_this_is),
+        cmocka_unit_test(test_the_data_are_what_the_variable_says_unless_it_is_said),
+        cmocka_unit_test(test_help_and_version_are_given_whatever_else_is_said),
+        cmocka_unit_test(test_the_list_has_each_option_of_the_manual),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
