@@ -1,6 +1,8 @@
-"""Trains small jobs of which one system call fails, once, at every place in ranktrain that makes it (strace injects it), or at which a
-signal comes. Each must end soon: well, with the same lines and model as undisturbed, or with 1 and a sentence that has the system's word. What
-was saved is complete, no descriptor is left open, and who starts it again goes on from there, to the same model.
+"""Trains small jobs, prepares their data and evaluates what they save, and of each one system call fails, once, at every place in ranktrain
+that makes it (strace injects it), or a signal comes there. Each must end soon: well, with the same lines and model as undisturbed, or with 1 and
+a sentence that has the system's word. What was saved is complete, no descriptor is left open, and who starts it again goes on from there, to the
+same model. Of ways that failing.txt has each sentence is one that it has, and each of these is said (WRITE=1 prints them); where OpenBLAS is another than
+it was written beside, that is not asked.
 
 Usage: failing.py WAY..., in an empty directory; of end:WAY signals come and no call fails; what +WAY does is left out in those behind it. What is not as it must be is a line that begins with "otherwise: "."""
 import contextlib
@@ -18,7 +20,9 @@ import time
 
 EVERY, LAST, BEGUN = 2, 6, 2  # steps between two checkpoints, the last, and the one that a job goes on from
 LONG = 90  # seconds; all of them end within one
-SHOW = os.environ.get("SHOW")
+SHOW, WRITE = os.environ.get("SHOW"), os.environ.get("WRITE")
+HERE = os.path.dirname(os.path.abspath(__file__))
+BESIDE = "/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblasp-r0.3.21.so"
 
 # How each call fails, if it may. One that only looks whether something is there must not say that it is not.
 FAILS = {
@@ -59,7 +63,16 @@ WAYS = {  # further options, ranks, and of which one a call fails; late: a save 
     "loaders": (["--dataset=folder", "--data-dir=pictures", "--image-size=28", "--loaders=2"], 1, 0),
     "new": (["--checkpoint-dir=new/a/ck"], 1, 0),
 }
+PREPARE = ["ranktrain", "prepare", "--to=to"]
+SERVED = ["python3", os.path.join(HERE, "../jobs/datasets.py"), "cifar10", "published", "--"]  # URL stands for where it serves
+PREPARED = {  # how the data come there, and what is in front of the program
+    "packed": (["--dataset=mnist", "--from=idx", "--no-verify"], []),
+    "unfolded": (["--dataset=mnist", "--from=idx", "--no-verify", "--as=folders", "--samples=12"], []),
+    "pictured": (["--dataset=folder", "--from=pictures", "--image-size=8"], []),
+    "fetched": (["--dataset=cifar10", "--from=URL", "--no-verify"], SERVED),
+}
 known, wrong = set(), 0  # places that had their turn
+sentences = {}  # of each way, what it has said of failures
 
 
 def otherwise(what, *seen):
@@ -78,21 +91,45 @@ def free_port():
 class Way:
     """A small job in a directory of its own, that can be begun again as it was."""
 
+    before, links = (), ("pictures", "idx")
+
     def __init__(self, name):
         self.name = name
-        more, self.ranks, self.struck = WAYS[name]
-        self.words = TRAIN + more
-        self.saves = "new/a/ck" if name == "new" else "ck"
-        self.late = EVERY if "--checkpoint-async" in more else 0
-        self.follow = [] if name == "spawned" else ["-f"]
-        self.begun = 0 if name == "new" else BEGUN
         os.makedirs(self.inside("begun"))
-        if name == "loaders":
-            os.symlink(os.path.abspath("pictures"), self.inside("begun/pictures"))
-        if self.begun:
-            self.train("begun", words=self.words + [f"--steps={BEGUN}"])
+        for each in filter(os.path.isdir, self.links):
+            os.symlink(os.path.abspath(each), self.inside(os.path.join("begun", each)))
+        self.begin()
         self.afresh()
         self.wanted = [said for code, said, _ in self.train("tried") if code == 0 or otherwise(f"{name}: undisturbed", code)]
+
+    def begin(self):
+        more, self.ranks, self.struck = WAYS[self.name]
+        self.words = TRAIN + more
+        self.saves = "new/a/ck" if self.name == "new" else "ck"
+        self.late = EVERY if "--checkpoint-async" in more else 0
+        self.follow = [] if self.name == "spawned" else ["-f"]
+        self.begun = 0 if self.name == "new" else BEGUN
+        if self.begun:
+            self.train("begun", words=self.words + [f"--steps={BEGUN}"])
+
+    def ended_well(self, what, said):
+        if [s[1] for s in said] != self.wanted or any(s[0] for s in said):
+            otherwise(f"{what}: it ends with 0, and did not print the same", *said)
+        if LAST not in self.complete():
+            otherwise(f"{what}: it ends with 0, and its last checkpoint is not complete", self.complete())
+
+    def ended_badly(self, what, said):
+        resumes_well(self, what, durable(self, said[0][1]))
+
+    def was_told(self, what, said):
+        """It was asked to end."""
+        code, _, err = said[self.struck]
+        if code not in (0, -signal.SIGTERM) or any(s[0] not in (0, 1, -signal.SIGTERM) for s in said):
+            otherwise(f"{what}: it ends otherwise", *said)
+        if code == 0 and [s[1] for s in said] != self.wanted:
+            otherwise(f"{what}: it ends with 0, and did not print the same", *said)
+        steps = re.findall(r"^step (\d+) ", said[0][1], re.M)
+        resumes_well(self, what, int(steps[-1]) if steps and "cannot be saved" not in err and self.ranks == 1 else durable(self, said[0][1]))
 
     def inside(self, name):
         return os.path.abspath(os.path.join(self.name, name))
@@ -108,13 +145,13 @@ class Way:
             env = {**os.environ, "MASTER_PORT": str(port), "MASTER_ADDR": "127.0.0.1"}
             if self.ranks > 1:
                 env.update(RANK=str(rank), WORLD_SIZE=str(self.ranks), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(self.ranks))
-            command = [*(before if rank == self.struck else ()), *(words or self.words)]
+            command = [*self.before, *(before if rank == self.struck else ()), *(words or self.words)]
             with open(self.inside(f"out.{rank}"), "w") as out, open(self.inside(f"err.{rank}"), "w") as err:
                 children.append(subprocess.Popen(command, env=env, cwd=self.inside(where), stdin=subprocess.DEVNULL, stdout=out, stderr=err))
         ended = wait_for([child.pid for child in children])
         for child, code in zip(children, ended):
             child.returncode = code
-        return [(code, re.sub(r" in [0-9.]+ ms", "", self.read(f"out.{rank}")), self.read(f"err.{rank}")) for rank, code in enumerate(ended)]
+        return [(code, re.sub(r" in [0-9.]+ ms|127\.0\.0\.1:[0-9]+", "", self.read(f"out.{rank}")), self.read(f"err.{rank}")) for rank, code in enumerate(ended)]
 
     def read(self, name):
         with open(self.inside(name)) as f:
@@ -156,6 +193,96 @@ class Way:
 
     def fini(self):
         shutil.rmtree(self.name)
+
+
+class Preparing(Way):
+    """Data that are brought to where they are trained on: all of it or nothing."""
+
+    ranks, struck, follow = 1, 0, ["-f"]
+
+    def begin(self):
+        more, self.before = PREPARED[self.name]
+        self.words = PREPARE + more
+        if self.before:
+            subprocess.run(self.before[:-2] + [self.inside("begun/published")], check=True)
+        self.afresh()
+        self.train("tried")
+        self.tree = self.made()
+
+    def made(self):
+        """What lies there, by the sums of the files; a set of class folders that is not whole, or what is left over, shows."""
+        ret, top = {}, self.inside("tried/to")
+        for folder, _, files in os.walk(top):
+            ret.update({os.path.relpath(os.path.join(folder, f), top): sum_of(os.path.join(folder, f)) for f in files})
+        return ret
+
+    def again(self, what, said):
+        half = {k: v for k, v in self.made().items() if not k.startswith(".prepare.")}
+        if any(self.tree.get(k) != v for k, v in half.items()):
+            otherwise(f"{what}: it leaves others than it should make", *said)
+        for word in ("train", "val"):
+            whole = {k for k in self.tree if k.startswith(word + "/")}
+            if whole and whole != {k for k in half if k.startswith(word + "/")} and any(k.startswith(word + "/") for k in half):
+                otherwise(f"{what}: it leaves a part of {word}", *said)
+        repeated = self.train("tried")
+        if repeated[0][0] or self.made() != self.tree:
+            otherwise(f"{what}: prepared again", *repeated, sorted(set(self.made()) ^ set(self.tree)))
+
+    def ended_well(self, what, said):
+        made, tree = ({k: v for k, v in each.items() if "clear" not in what or not k.startswith(".prepare.")} for each in (self.made(), self.tree))
+        if [s[1] for s in said] != self.wanted or made != tree:
+            otherwise(f"{what}: it ends with 0, and is not the same", *said)
+
+    def ended_badly(self, what, said):
+        self.again(what, said)
+
+    def was_told(self, what, said):
+        if said[0][0] not in (0, -signal.SIGTERM):
+            otherwise(f"{what}: it ends otherwise", *said)
+        self.again(what, said)
+
+
+class Evaluating(Way):
+    """Two checkpoints are there, and are tested; none of which it could read all is told as if it had."""
+
+    ranks, struck, follow = 1, 0, ["-f"]
+
+    def begin(self):
+        train = ["ranktrain", "--dataset=mnist", "--data-dir=idx", "--width=2", "--batch-size=24", "--steps=4", "--checkpoint-every=2", "--checkpoint-dir=ck"]
+        self.train("begun", words=train)
+        self.words = ["ranktrain", "evaluate", "--dataset=mnist", "--data-dir=idx", "--model-dir=ck", "--eval-freq=2", "--eval-batch-size=40", "--max-steps=4"]
+
+    def left(self):
+        return [name for name in os.listdir(self.inside("tried/ck")) if not name.startswith("step-")]
+
+    def again(self, what):
+        repeated = self.train("tried")
+        if [(s[0], s[1]) for s in repeated] != [(0, w) for w in self.wanted] or self.left():
+            otherwise(f"{what}: evaluated again", *repeated, self.left())
+
+    def ended_well(self, what, said):
+        _, out, err = said[0]
+        ignored = re.findall(r"^ranktrain evaluate: ignored step (\d+) of ck: .", err, re.M)
+        wanted = "".join(line for line in self.wanted[0].splitlines(True) if line.split()[1] not in ignored)
+        if out != wanted or (self.left() and "unlinkat" not in what):
+            otherwise(f"{what}: it ends with 0, and did not print the same", *said, self.left())
+
+    def ended_badly(self, what, said):
+        lost = SAID["write"] in said[0][2]  # a line
+        if not (self.wanted[0].startswith(said[0][1]) or (lost and said[0][1] in self.wanted[0])):
+            otherwise(f"{what}: it printed something else", *said)
+        for name in self.left():
+            os.unlink(self.inside(os.path.join("tried/ck", name)))
+        self.again(what)
+
+    def was_told(self, what, said):
+        if said[0][0] not in (0, -signal.SIGTERM):
+            otherwise(f"{what}: it ends otherwise", *said)
+        self.ended_badly(what, said)
+
+
+def way_of(name):
+    return (Preparing if name in PREPARED else Evaluating if name == "evaluated" else Way)(name)
 
 
 def below(pid):
@@ -269,12 +396,10 @@ def fail(way, call, n, where, error):
     if said is None:
         return 0
     code, out, err = said[way.struck]
+    note(way, err)
     words = [os.strerror(getattr(errno, error)), "is not installed (lib", "loader", SAID.get(call, ""), *(GONE if error == "ECONNRESET" else ())]
     if code == 0:
-        if [s[1] for s in said] != way.wanted or any(s[0] for s in said):
-            otherwise(f"{what}: it ends with 0, and did not print the same", *said)
-        if LAST not in way.complete():
-            otherwise(f"{what}: it ends with 0, and its last checkpoint is not complete", way.complete())
+        way.ended_well(what, said)
     elif not any(s[0] == 1 and word and word in s[2] for s in said for word in words) or any(s[0] not in (0, 1, -signal.SIGTERM) for s in said):
         otherwise(f"{what}: it ends without the system's word", *said)
     for gone in re.findall(r".* is gone: .*", "".join(s[2] for s in said)):
@@ -286,7 +411,7 @@ def fail(way, call, n, where, error):
         for bad in descriptors(way.inside("log")):
             otherwise(f"{what}: {bad}", err)
     if code != 0:
-        resumes_well(way, what, durable(way, said[0][1]))
+        way.ended_badly(what, said)
     return 1
 
 
@@ -300,14 +425,7 @@ def interrupt(way, call):
 def tell(way, call, n, where):
     """Asked to end it saves what it has got to."""
     what = f"{way.name}: SIGTERM at {call} number {n} in {where}"
-    said = strike(way, call, n, "signal=SIGTERM")
-    code, out, err = said[way.struck]
-    if code not in (0, -signal.SIGTERM) or any(s[0] not in (0, 1, -signal.SIGTERM) for s in said):
-        otherwise(f"{what}: it ends otherwise", *said)
-    if code == 0 and [s[1] for s in said] != way.wanted:
-        otherwise(f"{what}: it ends with 0, and did not print the same", *said)
-    steps = re.findall(r"^step (\d+) ", said[0][1], re.M)
-    resumes_well(way, what, int(steps[-1]) if steps and "cannot be saved" not in err and way.ranks == 1 else durable(way, said[0][1]))
+    way.was_told(what, strike(way, call, n, "signal=SIGTERM"))
 
 
 def kill(way, call, n, where):
@@ -316,11 +434,30 @@ def kill(way, call, n, where):
     said = strike(way, call, n, "signal=SIGKILL")
     if said[way.struck][0] not in (0, -signal.SIGKILL):
         otherwise(f"{what}: it ends otherwise", *said)
-    resumes_well(way, what, durable(way, said[0][1]))
+    way.ended_badly(what, said)
+
+
+def note(way, err):
+    """What it says, without what is another each time."""
+    for line in re.findall(r"^ranktrain.*", err, re.M):
+        for what, instead in ((r"port \d+", "port N"), (r"/\d{3}(?=[/:])", "/CLASS"), (r"/\d{6}\.png", "/N.png"), (r"evaluator-\S*\.lease", "LEASE"), (r"\(lib[^)]*\)", "(LIBRARY)"), (r"\.pid-\d+", ".pid-N"), (r"[0-9a-f]{16}-", "KEY-"), (r"127\.0\.0\.1:\d+", "ADDRESS")):
+            line = re.sub(what, instead, line)
+        sentences.setdefault(way.name, set()).add(line)
+
+
+def compare_sentences():
+    with open(os.path.join(HERE, "failing.txt")) as f:
+        table = [line.rstrip("\n").split(": ", 1) for line in f if not line.startswith("#")]
+    for name in sorted({name for name, _ in table} & set(sentences)):
+        written = {sentence for n, sentence in table if n == name}
+        for sentence in sorted(sentences[name] - written):
+            otherwise(f"{name} says what nobody has written down: {sentence}")
+        for sentence in sorted(written - sentences[name]):
+            otherwise(f"{name} never says: {sentence}")
 
 
 def play(name):
-    way, struck = Way(name), 0
+    way, struck = way_of(name), 0
     sites = way.sites()
     for call, n, where in sites:
         before, began = wrong, time.monotonic()
@@ -339,14 +476,14 @@ def play(name):
 
 
 def look(name):
-    way = Way(name[1:])
+    way = way_of(name[1:])
     way.sites()
     way.fini()
     return 0
 
 
 def end(name):
-    way = Way(name)
+    way = way_of(name)
     sites = way.sites()
     for call, n, where in sites:
         if call in SIGNALLED:
@@ -362,10 +499,16 @@ def main():
     os.environ["MALLOC_PERTURB_"] = "165"  # what is not set, or was given back, is no number
     for name in [k for k in os.environ if re.match("RANK|WORLD_SIZE|LOCAL_|MASTER_|TORCHELASTIC|GROUP_|ROLE_", k)]:
         del os.environ[name]
-    if "loaders" in sys.argv:
+    if {"packed", "unfolded", "evaluated"} & {name.split(":")[-1].strip("+") for name in sys.argv}:
+        subprocess.run(["python3", os.path.join(HERE, "../jobs/datasets.py"), "idx", "idx"], check=True)
+    if {"loaders", "pictured"} & {name.split(":")[-1].strip("+") for name in sys.argv}:
         subprocess.run(["ranktrain", "prepare", "--dataset=generated", "--as=folders", "--samples=48", "--to=pictures"], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     struck = sum(look(name) if name[0] == "+" else end(name[len("end:"):]) if name.startswith("end:") else play(name) for name in sys.argv[1:])
+    if WRITE:
+        print("\n".join(f"{name}: {sentence}" for name in sentences for sentence in sorted(sentences[name])))
+    elif os.path.exists(BESIDE):
+        compare_sentences()
     if struck < 60:
         otherwise(f"only {struck} calls failed")
     print("each ends as it must" if not wrong else f"{wrong} were otherwise", flush=True)

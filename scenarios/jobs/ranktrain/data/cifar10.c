@@ -37,10 +37,12 @@ static int list(const struct dataset_place *at, bool test, struct texts *ret, st
 
 static int pack_file(const char *path, struct packing *p, struct err *err) {
     struct unpacker s;
-    struct stat st;
+    struct stat st = {0};
     uint8_t record[RECORD];
     int r = unpacker_open(&s, path, err);
-    off_t size = stat(path, &st) == 0 ? st.st_size : 0;
+    if (r == 0 && stat(path, &st) < 0)
+        r = err_set(err, -errno, "%s", path);
+    off_t size = st.st_size;
     if (r == 0 && (size == 0 || size % RECORD))
         r = err_say(err, -EBADMSG,
                     "%s is cut short at byte %lld: records of %d bytes do not end there", path,
