@@ -139,21 +139,23 @@ static void test_parts_are_named_and_follow_upon_one_another(void **state) {
 
 #define HEAD(version)                                                                              \
     "{\"format\":\"ranktrain-checkpoint\",\"version\":" version                                    \
-    ",\"step\":25,\"round\":3,\"run_id\":\"a \\\"job\\\"\",\"world_size\":6,\"seed\":1,"          \
+    ",\"step\":25,\"round\":3,\"run_id\":\"a \\\"job\\\"\",\"world_size\":6,\"seed\":1,"           \
     "\"network\":\"lenet\",\"width\":6,\"optimizer\":\"sgd\","
 #define TRAINING                                                                                   \
-    "\"mode\":\"ddp\",\"dataset\":\"mnist\",\"images\":960,\"images_sum\":7,\"batch_size\":96,"      \
-    "\"shards\":12,\"drop_last\":false,\"lr\":0.25,\"momentum\":0.5,\"scale_lr\":0,"                \
+    "\"mode\":\"ddp\",\"dataset\":\"mnist\",\"images\":960,\"images_sum\":7,\"batch_size\":96,"    \
+    "\"shards\":12,\"drop_last\":false,\"lr\":0.25,\"momentum\":0.5,\"scale_lr\":0,"               \
     "\"computes\":\"cpu\","
-#define MODEL "\"parameters\":61706,\"model\":\"" SUM "\",\"files\":["
-#define FILE_OF(name, more)                                                                        \
-    "{\"name\":\"" name "\"," more "\"sha256\":\"" SUM "\"}"
-#define WHOLE FILE_OF("weights.f32", "\"bytes\":246824,") "," FILE_OF("velocity.f32", "\"bytes\":246824,")
+#define MODEL               "\"parameters\":61706,\"model\":\"" SUM "\",\"files\":["
+#define FILE_OF(name, more) "{\"name\":\"" name "\"," more "\"sha256\":\"" SUM "\"}"
+#define WHOLE                                                                                      \
+    FILE_OF("weights.f32", "\"bytes\":246824,") "," FILE_OF("velocity.f32", "\"bytes\":246824,")
 #define PART(tensor, n, first, bytes)                                                              \
-    FILE_OF(tensor "." n "-of-002.f32", "\"tensor\":\"" tensor "\",\"first\":" first ",\"bytes\":" bytes ",")
+    FILE_OF(tensor "." n "-of-002.f32",                                                            \
+            "\"tensor\":\"" tensor "\",\"first\":" first ",\"bytes\":" bytes ",")
 #define PARTS                                                                                      \
-    PART("weights", "000", "0", "8") "," PART("weights", "001", "2", "12") "," PART(               \
-        "velocity", "000", "0", "8") "," PART("velocity", "001", "2", "12")
+    PART("weights", "000", "0", "8")                                                               \
+    "," PART("weights", "001", "2", "12") "," PART("velocity", "000", "0",                         \
+                                                   "8") "," PART("velocity", "001", "2", "12")
 
 static struct manifest in_two_parts(void) {
     struct err err;
@@ -202,7 +204,8 @@ static void test_files_have_the_names_of_their_tensors(void **state) {
     (void)state;
     struct err err;
     struct manifest m;
-    const struct optimizer_kind *sgd = optimizer_find("sgd", &err), *adam = optimizer_find("adam", &err);
+    const struct optimizer_kind *sgd = optimizer_find("sgd", &err),
+                                *adam = optimizer_find("adam", &err);
     static const char *const tensors[] = {"weights", "first_moment", "second_moment"};
     assert_string_equal(manifest_tensor(sgd, 0), "weights");
     assert_string_equal(manifest_tensor(sgd, 1), "velocity");
@@ -215,8 +218,8 @@ static void test_files_have_the_names_of_their_tensors(void **state) {
         for (int i = 0; i < m.n_files; i++) {
             char name[64];
             assert_string_equal(manifest_tensor(adam, i / each), tensors[i / each]);
-            snprintf(name, sizeof(name), parts ? "%s.%03d-of-%03d.f32" : "%s.f32", tensors[i / each],
-                     i % each, parts);
+            snprintf(name, sizeof(name), parts ? "%s.%03d-of-%03d.f32" : "%s.f32",
+                     tensors[i / each], i % each, parts);
             assert_string_equal(m.files[i].name, name);
             assert_int_equal(m.files[i].tensor, i / each);
         }
@@ -235,11 +238,14 @@ static void test_each_flaw_of_a_manifest_is_a_sentence(void **state) {
         {HEAD("-1") MODEL WHOLE "]}", "version -1 is not known, only 1 to 3"},
         {HEAD("4") MODEL WHOLE "]}",
          "version 4 is not known, only 1 to 3: a newer ranktrain has written it"},
-        {"{\"format\":\"ranktrain-checkpoint\",\"version\":1,\"round\":0,\"seed\":0,\"parameters\":0}",
+        {"{\"format\":\"ranktrain-checkpoint\",\"version\":1,\"round\":0,\"seed\":0,\"parameters\":"
+         "0}",
          "it lacks step, round, seed or parameters"},
-        {"{\"format\":\"ranktrain-checkpoint\",\"version\":1,\"step\":0,\"seed\":0,\"parameters\":0}",
+        {"{\"format\":\"ranktrain-checkpoint\",\"version\":1,\"step\":0,\"seed\":0,\"parameters\":"
+         "0}",
          "it lacks step, round, seed or parameters"},
-        {"{\"format\":\"ranktrain-checkpoint\",\"version\":1,\"step\":0,\"round\":0,\"parameters\":0}",
+        {"{\"format\":\"ranktrain-checkpoint\",\"version\":1,\"step\":0,\"round\":0,\"parameters\":"
+         "0}",
          "it lacks step, round, seed or parameters"},
         {"{\"format\":\"ranktrain-checkpoint\",\"version\":1,\"step\":0,\"round\":0,\"seed\":0}",
          "it lacks step, round, seed or parameters"},
@@ -257,20 +263,26 @@ static void test_each_flaw_of_a_manifest_is_a_sentence(void **state) {
         {HEAD("3") TRAINING "\"parts\":2," MODEL "]}",
          "0 files are no equal number of parts, at most 64, of 2 tensors"},
         {HEAD("1") MODEL FILE_OF("weights.f32", "") "]}", "velocity.f32 is not listed"},
-        {HEAD("2") MODEL PART("weights", "000", "1", "8") "," PART("weights", "001", "2", "12") "," PART(
-             "velocity", "000", "0", "8") "," PART("velocity", "001", "2", "12") "]}",
+        {HEAD("2")
+             MODEL PART("weights", "000", "1", "8") "," PART("weights", "001", "2", "12") "," PART(
+                 "velocity", "000", "0", "8") "," PART("velocity", "001", "2", "12") "]}",
          "weights.000-of-002.f32 begins at float 1 and has 8 bytes; 0 come before it"},
-        {HEAD("2") MODEL PART("weights", "000", "0", "8") "," PART("weights", "001", "3", "12") "," PART(
-             "velocity", "000", "0", "8") "," PART("velocity", "001", "2", "12") "]}",
+        {HEAD("2")
+             MODEL PART("weights", "000", "0", "8") "," PART("weights", "001", "3", "12") "," PART(
+                 "velocity", "000", "0", "8") "," PART("velocity", "001", "2", "12") "]}",
          "weights.001-of-002.f32 begins at float 3 and has 12 bytes; 2 come before it"},
-        {HEAD("2") MODEL PART("weights", "000", "0", "8") "," PART("weights", "001", "2", "12") "," PART(
-             "velocity", "000", "5", "8") "," PART("velocity", "001", "2", "12") "]}",
+        {HEAD("2")
+             MODEL PART("weights", "000", "0", "8") "," PART("weights", "001", "2", "12") "," PART(
+                 "velocity", "000", "5", "8") "," PART("velocity", "001", "2", "12") "]}",
          "velocity.000-of-002.f32 begins at float 5 and has 8 bytes; 0 come before it"},
-        {HEAD("2") MODEL PART("weights", "000", "0", "6") "," PART("weights", "001", "2", "12") "," PART(
-             "velocity", "000", "0", "8") "," PART("velocity", "001", "2", "12") "]}",
+        {HEAD("2")
+             MODEL PART("weights", "000", "0", "6") "," PART("weights", "001", "2", "12") "," PART(
+                 "velocity", "000", "0", "8") "," PART("velocity", "001", "2", "12") "]}",
          "weights.000-of-002.f32 begins at float 0 and has 6 bytes; 0 come before it"},
-        {HEAD("2") MODEL PART("weights", "000", "0", "-8") "," PART("weights", "001", "-2", "12") "," PART(
-             "velocity", "000", "0", "8") "," PART("velocity", "001", "2", "12") "]}",
+        {HEAD("2") MODEL PART("weights", "000", "0", "-8") "," PART(
+             "weights", "001", "-2", "12") "," PART("velocity", "000", "0",
+                                                    "8") "," PART("velocity", "001", "2",
+                                                                  "12") "]}",
          "weights.000-of-002.f32 begins at float 0 and has -8 bytes; 0 come before it"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -289,8 +301,10 @@ static int read_parts(int parts, struct manifest *ret, struct err *err) {
     BUF_FINI struct buf text = {0};
     buf_puts(&text, HEAD("2") MODEL);
     for (int i = 0; i < 2 * parts; i++)
-        buf_printf(&text, "%s{\"name\":\"%s.%03d-of-%03d.f32\",\"first\":%d,\"bytes\":4,\"sha256\":\"%s\"}",
-                   i ? "," : "", i < parts ? "weights" : "velocity", i % parts, parts, i % parts, SUM);
+        buf_printf(
+            &text,
+            "%s{\"name\":\"%s.%03d-of-%03d.f32\",\"first\":%d,\"bytes\":4,\"sha256\":\"%s\"}",
+            i ? "," : "", i < parts ? "weights" : "velocity", i % parts, parts, i % parts, SUM);
     buf_puts(&text, "]}");
     return manifest_read(buf_str(&text), text.len, ret, err);
 }
@@ -304,7 +318,8 @@ static void test_there_are_so_many_parts_at_most(void **state) {
     assert_int_equal(m.parts, MANIFEST_PARTS);
     assert_int_equal(m.files[2 * MANIFEST_PARTS - 1].first, MANIFEST_PARTS - 1);
     assert_int_equal(read_parts(MANIFEST_PARTS + 1, &m, &err), -EBADMSG);
-    assert_string_equal(err.msg, "130 files are no equal number of parts, at most 64, of 2 tensors");
+    assert_string_equal(err.msg,
+                        "130 files are no equal number of parts, at most 64, of 2 tensors");
 }
 
 /* What a first version does not say, or says too long. */

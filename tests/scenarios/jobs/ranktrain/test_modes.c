@@ -1,5 +1,7 @@
 /* Ways to share the work, as whole jobs on loopback: sums that begin before the backward pass is
  * over, a server that goes on without the last, and as many ranks as a batch has shards. */
+#include "tests/scenarios/jobs/ranktrain/ends.h"
+
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -40,6 +42,7 @@ static const char *model(void) {
     const char *at = strstr(output, "\nmodel ");
     if (!at)
         fail_msg("no model in:\n%s", output);
+    assert_ended_well(output);
     turn = !turn;
     snprintf(hash[turn], 65, "%s", at + 7);
     return hash[turn];

@@ -1,5 +1,7 @@
 /* Whole jobs on loopback: the same hash at every world size and after every interruption, another
  * one with each planted bug. */
+#include "tests/scenarios/jobs/ranktrain/ends.h"
+
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -47,6 +49,7 @@ static const char *model(void) {
     const char *at = strstr(output, "\nmodel ");
     if (!at)
         fail_msg("no model in:\n%s", output);
+    assert_ended_well(output);
     turn = !turn;
     snprintf(hash[turn], 65, "%s", at + 7);
     assert_int_equal(strlen(hash[turn]), 64);

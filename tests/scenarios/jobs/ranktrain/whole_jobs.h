@@ -1,6 +1,8 @@
 /* whole_jobs: worlds of ranktrain in a folder of their own, started by spawn_world, and what they say. */
 #pragma once
 
+#include "tests/scenarios/jobs/ranktrain/ends.h"
+
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -58,6 +60,7 @@ static inline const char *model(void) {
     const char *at = strstr(output, "\nmodel ");
     if (!at)
         fail_msg("no model in:\n%s", output);
+    assert_ended_well(output);
     snprintf(hash, sizeof(hash), "%s", at + 7);
     return hash;
 }

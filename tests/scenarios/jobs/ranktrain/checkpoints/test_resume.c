@@ -19,7 +19,8 @@
 enum { RANKS = 4, VALUES = 11, TRAINED = 7 };
 
 static char place[64];
-static const struct model model = {.name = "tiny", .width = 1, .values = VALUES, .trained = TRAINED};
+static const struct model model = {
+    .name = "tiny", .width = 1, .values = VALUES, .trained = TRAINED};
 
 struct actor {
     pthread_t thread;
@@ -201,7 +202,8 @@ static void test_what_is_in_memory_is_offered_too(void **state) {
     (void)state;
     static const int64_t of_memory[] = {-1, 3, 4, 5};
     for (int way = 0; way < 16; way++) {
-        struct actor a[RANKS] = {{.in_memory = of_memory[way % 4]}, {.in_memory = of_memory[way / 4]}};
+        struct actor a[RANKS] = {{.in_memory = of_memory[way % 4]},
+                                 {.in_memory = of_memory[way / 4]}};
         int64_t has[2], step = 0;
         int best = -1;
         char path[192] = "";
@@ -286,7 +288,8 @@ static void test_the_lowest_rank_of_each_disk_keeps_it(void **state) {
     int ways = 0;
     for (int way = 0; way < 24; way++) {
         int disk[RANKS] = {0, way % 2, way / 2 % 3, way / 6 % 4}, disks = 0, files = 0;
-        bool in_order = disk[2] <= disk[1] + 1 && disk[3] <= (disk[2] > disk[1] ? disk[2] : disk[1]) + 1;
+        bool in_order =
+            disk[2] <= disk[1] + 1 && disk[3] <= (disk[2] > disk[1] ? disk[2] : disk[1]) + 1;
         if (!in_order)
             continue; /* the same as another */
         ways++;

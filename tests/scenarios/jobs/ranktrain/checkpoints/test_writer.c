@@ -16,7 +16,8 @@
 enum { VALUES = 11, TRAINED = 7 };
 
 static char place[64];
-static const struct model model = {.name = "tiny", .width = 1, .values = VALUES, .trained = TRAINED};
+static const struct model model = {
+    .name = "tiny", .width = 1, .values = VALUES, .trained = TRAINED};
 static struct rankquake q = {.fd = -1};
 static struct checkpoint_place at;
 static struct state s, loaded;
@@ -102,16 +103,19 @@ static void test_parts_are_saved_of_states_that_hold_more_or_less(void **state) 
     for (int world = 1; world <= 3; world++)
         for (int part = 0; part < world; part++) {
             struct state slice;
-            assert_int_equal(part ? 0 : checkpoint_parts_begin(&at, (uint64_t)world, world, &q, &err), 0);
+            assert_int_equal(
+                part ? 0 : checkpoint_parts_begin(&at, (uint64_t)world, world, &q, &err), 0);
             checkpoint_slice_init(&at, part, world, &slice);
             fill(world);
             slice.step = (uint64_t)world;
-            memcpy(slice.weights, s.weights + slice.held.lo, state_range_length(slice.held) * sizeof(float));
+            memcpy(slice.weights, s.weights + slice.held.lo,
+                   state_range_length(slice.held) * sizeof(float));
             writer_save_part(w, &slice, part, world);
             assert_int_equal(writer_wait(w, &err), 0);
             assert_true(state_is_alike(writer_state(w), &slice));
             assert_int_equal(writer_part(w)->first[0], slice.held.lo);
-            assert_int_equal(writer_part(w)->bytes[0], state_range_length(slice.held) * sizeof(float));
+            assert_int_equal(writer_part(w)->bytes[0],
+                             state_range_length(slice.held) * sizeof(float));
             assert_int_equal(writer_part(w)->first[1], slice.held_moments.lo);
             assert_int_equal(strlen(writer_part(w)->sha256[1]), 64);
             state_fini(&slice);
