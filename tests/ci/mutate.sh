@@ -161,6 +161,11 @@ source "$root/tests/mutate/functions.bash"
 mkdir noted
 { MUTATE_EXECUTED=$PWD/noted ./traced; } 2>/dev/null
 functions_of traced >functions
+mkdir noted-empty
+MUTATE_EXECUTED=$PWD/noted-empty sh -c 'env -i sh -c "./traced; :"; :' 2>/dev/null
+cmp -s noted/traced noted-empty/traced || fail 'whoever starts with an empty environment notes nothing'
+env -i ./traced 2>/dev/null
+[ "$(ls noted noted-empty | grep -c traced)" = 2 ] || fail 'who was told of no folder notes in one'
 functions_of traced noted/traced | sort >ran
 [ "$(tr '\n' ' ' <ran)" = ':main :runs traced.c:same ' ] || fail "noted as run: $(cat ran)"
 names ran src/traced.c same && names ran src/traced.c runs || fail 'what ran is not found by its file'
@@ -248,7 +253,7 @@ int kept(void) {
 }
 C
 echo 'int kept(void); int main(void) { return kept(); }' >intact/tests/test_kept.c
-mkdir -p intact/tests/mutate && cp -r "$root/tests/mutate/held" intact/tests/mutate/
+mkdir -p intact/tests/mutate intact/base && cp -r "$root/tests/mutate/held" intact/tests/mutate/ && cp "$root/base/arena.h" intact/base/
 sed -i 's/told whole other/told whole other kept/; s,^build/release/libsrc.a: .*,& build/release/src/kept.o,' intact/Makefile
 make -s -C intact test-programs && rm -rf copy && cp -a intact copy && rm -r copy/build && cp -al intact/build copy/
 plant_links intact >links
