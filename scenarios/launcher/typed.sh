@@ -7,7 +7,7 @@
 #   typed.sh --write TRANSCRIPT    puts behind each line what it answers now; to be read before it is believed
 #
 # A line begins in an empty folder, with rankrun in its PATH and no other variable of the caller's. What no two runs share stands as
-# N, ID, TIME or HOST. In which order the lines of an answer come is not compared.
+# N, ID, TIME or HOST, and a line with nothing on it as ~. In which order the lines of an answer come is not compared.
 set -u
 export LC_ALL=C
 write='' wrong=0 n=0
@@ -21,7 +21,7 @@ host=$(hostname)
 without_chance() {
     sed -E "s,$place/?,,g; s/\b$host\b/HOST/g"'; s/\b(pid|process) [0-9]+/\1 N/g; s/("(pid|timestamp|total_run_time|stop_ms|rendezvous_ms|start_ms)":)[0-9]+/\1N/g
         s/"worker_id":"[0-9]+"/"worker_id":"N"/; s/\b(stop|rendezvous|start) [0-9]+ ms/\1 N ms/g; s/20[0-9]{2}-[0-9]{2}-[0-9]{2}[ T][0-9:.]+( UTC|Z)/TIME/g
-        s/\b([0-9a-f]{16}){1,2}\b/ID/g; s/\b(ID|kept|torchelastic|rankrun)_[A-Za-z0-9]{8}\b/\1_N/g; s/(outcome|reason)\.[A-Za-z0-9]{1,8}\b/\1.N/g; /^$/d'
+        s/\b([0-9a-f]{16}){1,2}\b/ID/g; s/\b(ID|kept|torchelastic|rankrun|r)_[A-Za-z0-9]{8}\b/\1_N/g; s/(outcome|reason)\.[A-Za-z0-9]{1,8}\b/\1.N/g; s/^$/~/'
 }
 answer_to() { # answer_to LINE
     local rc folder=$place/here
