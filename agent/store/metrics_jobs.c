@@ -31,6 +31,8 @@ static int hex_digit(char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+_Static_assert(3 * RUN_ID_MAX < KEY_SIZE, "what unescape takes fits into a label");
+
 /* What key_format escaped. False: it was none of a run id. */
 static bool unescape(const char *text, size_t n, char *ret, size_t size) {
     size_t k = 0;
@@ -54,8 +56,7 @@ static void see_key(void *arg, const struct kv_pair *p) {
     struct metrics_jobs_job *j = &jobs->list[jobs->n];
     struct store_key k;
     union value v;
-    if (jobs->n == JOBS_MAX || p->key.len <= begin + end || p->key.len >= KEY_SIZE ||
-        memcmp(p->key.data, root, begin) != 0 ||
+    if (jobs->n == JOBS_MAX || p->key.len <= begin + end || memcmp(p->key.data, root, begin) != 0 ||
         memcmp(p->key.data + p->key.len - end, last, end) != 0)
         return;
     size_t n = p->key.len - begin - end;

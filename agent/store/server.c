@@ -245,7 +245,7 @@ static bool shows_too_much(struct server *s, struct evhttp_request *req, const s
 }
 
 static void settle(struct server *s, struct evhttp_request *req, struct answer *a, size_t n) {
-    if (a->status == 200 && a->of_run)
+    if (a->of_run)
         trust(s, req);
     if (a->status == 200 && a->adds)
         quota_wrote(&s->quota, s->kv, n);

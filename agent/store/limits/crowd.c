@@ -83,9 +83,14 @@ size_t crowd_default(void) {
 
 /* ---- whose a connection is ---- */
 
+/* -1, of who has no socket, is more than any size. */
+static struct crowd_member *find_at(const struct crowd *c, struct bufferevent *b) {
+    size_t at = (size_t)bufferevent_getfd(b);
+    return at < c->by_fd_size ? c->by_fd[at] : NULL;
+}
+
 static struct crowd_member *find(const struct crowd *c, struct evhttp_connection *connection) {
-    int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
-    struct crowd_member *m = fd >= 0 && (size_t)fd < c->by_fd_size ? c->by_fd[fd] : NULL;
+    struct crowd_member *m = find_at(c, evhttp_connection_get_bufferevent(connection));
     return m && m->connection == connection ? m : NULL;
 }
 
@@ -390,8 +395,7 @@ void crowd_asked(struct crowd *c, struct evhttp_connection *connection, enum cro
 }
 
 void crowd_lower(struct crowd *c, struct bufferevent *b) {
-    int fd = bufferevent_getfd(b);
-    struct crowd_member *m = fd >= 0 && (size_t)fd < c->by_fd_size ? c->by_fd[fd] : NULL;
+    struct crowd_member *m = find_at(c, b);
     if (m && m->b == b && m->rank != CROWD_AGENT)
         set_last(m, true);
 }
