@@ -241,6 +241,7 @@ static void test_watches_are_told_what_is_theirs(void **state) {
     assert_string_equal(events, "a=1 a=2 a=2 a=5 ");
     int before = told;
     store_watch(store, kv_string("x"), kv_string(""), 0, 1000, on_news, "r");
+    store_watch(store, kv_string("x"), kv_string(""), 2, 1000, on_news, "s"); /* nor before */
     turn();
     assert_int_equal(told, before); /* nothing has happened */
 }

@@ -39,11 +39,18 @@ static void test_what_has_an_origin_is_a_pages_and_refused(void **state) {
 }
 
 static void test_addresses_and_private_names_are_hosts(void **state) {
-    static const char *const good[] = {"10.0.0.1",          "10.0.0.1:29400",
-                                       "[::1]:29400",       "[fd00::1]",
-                                       "localhost:29400",   "node0",
-                                       "node0.local",       "store.default.svc.cluster.local:29400",
-                                       "store.default.svc", "node0.internal.",
+    static const char *const good[] = {"10.0.0.1",
+                                       "10.0.0.1:29400",
+                                       "[::1]:29400",
+                                       "[fd00::1]",
+                                       "",
+                                       "[::ffff:10.0.0.1]:80",
+                                       "localhost:29400",
+                                       "node0",
+                                       "node0.local",
+                                       "store.default.svc.cluster.local:29400",
+                                       "store.default.svc",
+                                       "node0.internal.",
                                        "NODE0.Internal"};
     (void)state;
     assert_null(page_refuses(NULL, NULL, NULL));
