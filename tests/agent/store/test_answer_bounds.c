@@ -157,6 +157,50 @@ static void test_those_of_runs_stay(void **state) {
     answer_fini(&a, kv);
 }
 
+/* ---- whose a request is ---- */
+
+#define JOB    "L3JhbmtydW4vam9iL2N1cg=="     /* /rankrun/job/cur */
+#define OTHER  "L3JhbmtydW4vb3RoZXIvY3Vy"     /* /rankrun/other/cur */
+#define HELD   "L3JhbmtydW4vcXVhcmFudGluZQ==" /* /rankrun/quarantine */
+#define R(key) "{\"request_range\":{\"key\":\"" key "\"}}"
+#define C(key) "{\"key\":\"" key "\",\"target\":\"VERSION\",\"result\":\"GREATER\"}"
+
+/* Of one run that is there, the quarantine beside it, and nothing else. */
+static void test_only_who_asks_of_one_run_alone_is_its(void **state) {
+    (void)state;
+    static const struct {
+        const char *body;
+        bool own;
+    } all[] = {
+        {"{\"success\":[" R(JOB) "]}", true},
+        {"{\"success\":[" R(JOB) "," R(HELD) "]}", true},
+        {"{\"success\":[" R(HELD) "," R(JOB) "]}", true},
+        {"{\"success\":[" R(HELD) "," R(JOB) "," R(HELD) "]}", true},
+        {"{\"success\":[" R(HELD) "]}", false},
+        {"{\"success\":[]}", false},
+        {"{\"success\":[" R(JOB) "," R(OTHER) "]}", false},
+        {"{\"success\":[" R(OTHER) "," R(JOB) "]}", false},
+        {"{\"success\":[" R(JOB) "," R("eA==") "]}", false},
+        {"{\"success\":[" R("eA==") "," R(JOB) "]}", false},
+        {"{\"success\":[" R(OTHER) "]}", false}, /* it is not there */
+        {"{\"success\":[" R(JOB) "],\"failure\":[" R(JOB) "]}", false},
+        {"{\"compare\":[" C(JOB) "],\"success\":[" R(JOB) "]}", true},
+        {"{\"compare\":[" C(JOB) "," C(HELD) "],\"success\":[" R(JOB) "]}", true},
+        {"{\"compare\":[" C(HELD) "," C(OTHER) "],\"success\":[" R(JOB) "]}", false},
+        {"{\"compare\":[" C("eA==") "," C(JOB) "],\"success\":[" R(JOB) "]}", false},
+        {"{\"compare\":[" C(JOB) "]}", false},
+    };
+    put_key("/rankrun/job/cur", kv_string("{}"), 0);
+    for (size_t i = 0; i < 2 * sizeof(all) / sizeof(*all); i++) {
+        struct answer a = {.asks_run = i % 2};
+        answer_request(&a, kv, "/v3/kv/txn", all[i / 2].body, strlen(all[i / 2].body), 5, NULL);
+        assert_int_equal(a.status, 200);
+        if (a.of_run != (i % 2 && all[i / 2].own))
+            fail_msg("%s", all[i / 2].body);
+        answer_fini(&a, kv);
+    }
+}
+
 /* ---- pieces ---- */
 
 /* A piece ends behind the pair with which it has 64 KB: with every length of the pairs. */
@@ -195,6 +239,7 @@ int main(int argc, char **argv) {
         TEST(test_a_request_looks_at_so_many_keys),
         TEST(test_there_are_so_many_leases),
         TEST(test_those_of_runs_stay),
+        TEST(test_only_who_asks_of_one_run_alone_is_its),
         TEST(test_a_piece_is_not_longer_than_it_must_be),
     };
     if (argc > 1)

@@ -175,6 +175,11 @@ static void test_each_part_of_a_claim_is_asked_for(void **state) {
     longest[RUN_ID_MAX + 1] = '\0';
     refused("", "");
     refused("[]", "run_id is missing or too long");
+    line.pending = 1; /* what is wrong first is told */
+    refused("[]", "run_id is missing or too long");
+    refused(claim("job", INC, UID_, "0", FROM, TO), "revision must be");
+    refused(claim("job", INC, UID_, "1", TO, FROM), "nothing may follow");
+    line.pending = 0;
     refused(claim("", INC, UID_, "1", FROM, TO), "run_id is missing or too long");
     refused(claim(longest, INC, UID_, "1", FROM, TO), "run_id is missing or too long");
     longest[RUN_ID_MAX] = '\0';

@@ -59,7 +59,7 @@ static const char *refuses(const char *key, size_t n, int64_t now_ns, bool failu
                           {.kind = KV_PUT, .key = kv_string(key), .value = {large, n}},
                           {.kind = KV_RANGE, .key = kv_string("a")}};
     struct kv_txn t = {
-        .success = ops, .n_success = failure ? 2 : 4, .failure = ops, .n_failure = 4};
+        .success = ops, .n_success = failure ? 2 : 4, .failure = ops, .n_failure = failure ? 4 : 2};
     return quota_refuses(&q, kv, &t, now_ns);
 }
 

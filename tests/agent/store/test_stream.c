@@ -112,9 +112,14 @@ static void begin(size_t history_max) {
 }
 
 static void finish(void) {
-    assert_null(streams_free(streams));
     for (size_t i = 0; i < sizeof(clients) / sizeof(*clients); i++)
+        clients[i].gone = i % 2;
+    assert_null(streams_free(streams));
+    for (size_t i = 0; i < sizeof(clients) / sizeof(*clients); i++) {
+        if (clients[i].open) /* nobody is told any more, but of what is gone already */
+            assert_int_equal(clients[i].closed != NULL, i % 2);
         buf_fini(&clients[i].text);
+    }
     kv_free(kv);
     arena_fini(&arena);
 }
@@ -181,6 +186,13 @@ static void test_ranges_of_others_than_agents_are_bounded(void **state) {
 
 /* ---- what is told ---- */
 
+static int count_ended(void) {
+    int n = 0;
+    for (int i = 0; i < CLIENTS; i++)
+        n += clients[i].open && clients[i].told_end;
+    return n;
+}
+
 static void write_keys(void) {
     char keys[3][2] = {{0}};
     struct kv_op ops[3];
@@ -193,7 +205,9 @@ static void write_keys(void) {
     }
     assert_int_equal(kv_txn(kv, &(struct kv_txn){.success = ops, .n_success = n}, &arena, &r, NULL),
                      0);
+    int before = slow, ended = count_ended();
     streams_send(streams);
+    assert_int_equal(slow - before, count_ended() - ended); /* who is slow goes */
 }
 
 struct expected {
@@ -247,8 +261,10 @@ static void give_turn(struct client *c) {
     if (c->ops->produce(c->item, &out)) {
         expect_events(c, &out);
         c->item->held = out.len;
-    } else if (c->ended) {
-        expect_cancel(c);
+    } else {
+        assert_int_equal(out.len, 0);
+        if (c->ended)
+            expect_cancel(c);
     }
     buf_fini(&out);
 }
