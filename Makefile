@@ -222,7 +222,7 @@ $(OUT)/tests/agent/test_typed: $(addprefix $(OUT)/tests/agent/,typed.o options_f
 $(OUT)/tests/agent/test_typed: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,file_read file_read_plain random_u64 token_draw sysconf opendir host_name_full srun_find)
 $(OUT)/tests/agent/test_agent_lifeline: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,send tcp_ends)
 $(OUT)/tests/agent/test_agent_timer: LDFLAGS += -Wl,--wrap=file_timer_forget
-$(OUT)/tests/agent/test_host_name: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,gethostname getaddrinfo freeaddrinfo loop_timer_at)
+$(OUT)/tests/agent/test_host_name: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,gethostname getaddrinfo freeaddrinfo loop_timer_at pthread_create)
 $(OUT)/tests/agent/test_told: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,gethostname clock_realtime_ns)
 $(addprefix $(OUT)/tests/harness/run/,test_targets test_timeline test_triggers test_until test_sticky test_inquiry): $(OUT)/tests/harness/run/stage.o
 $(addprefix $(OUT)/tests/agent/legacy/,test_fleet test_seeds test_record): $(addprefix $(OUT)/tests/agent/legacy/,fleet.o tree_model.o)

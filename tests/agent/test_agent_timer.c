@@ -200,6 +200,7 @@ static void test_a_worker_that_is_due_is_killed_and_its_end_has_that_reason(void
     assert_string_equal(agent_timer_end(t, 4711, ""), "its timer \"train.py#12\" expired");
     agent_timer_begin(t); /* of a round before it is said no more */
     assert_string_equal(agent_timer_end(t, 4711, ""), "");
+    assert_string_equal(agent_timer_end(t, 1, ""), "");
 }
 
 static void test_who_cannot_be_killed_is_said_with_why(void **state) {

@@ -85,6 +85,31 @@ void __wrap_loop_timer_at(struct loop_source *s, int64_t at_ns) {
     __real_loop_timer_at(s, deadline_is_ns ? deadline_is_ns : at_ns);
 }
 
+/* Threads that nobody waits for any more are waited for at the end: they hold what is theirs. */
+static pthread_t threads[64];
+static size_t n_threads;
+
+int __real_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*fn)(void *),
+                          void *arg);
+int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*fn)(void *),
+                          void *arg);
+int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*fn)(void *),
+                          void *arg) {
+    (void)attr;
+    assert_true(n_threads < sizeof(threads) / sizeof(*threads));
+    int code = __real_pthread_create(ret, NULL, fn, arg);
+    if (code == 0)
+        threads[n_threads++] = *ret;
+    return code;
+}
+
+static int join(void **state) {
+    (void)state;
+    while (n_threads)
+        pthread_join(threads[--n_threads], NULL);
+    return 0;
+}
+
 /* ---- the tests ---- */
 
 struct asked {
@@ -280,5 +305,5 @@ int main(void) {
         cmocka_unit_test_teardown(test_a_name_is_looked_up_for_three_seconds, forget),
         cmocka_unit_test(test_what_cannot_be_looked_up_is_not_found),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, join);
 }

@@ -170,6 +170,8 @@ static void test_values_that_cannot_be_read_are_counted(void **state) {
 static void test_the_range_holds_the_run_and_no_other(void **state) {
     (void)state;
     char key[KEY_SIZE], end[KEY_SIZE];
+    memset(key, 'x', sizeof(key));
+    memset(end, 'x', sizeof(end));
     job_status_range("job", key, end);
     assert_string_equal(key, "/rankrun/job/");
     assert_string_equal(end, "/rankrun/job0");

@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "base/sys/file.h"
+#include "base/sys/line.h"
 #include "base/sys/process.h"
 #include "tests/agent/captured.h"
 
@@ -34,6 +35,15 @@ static char path_told[PATH_MAX], printed[4096];
 static const char *const argv_true[] = {"srun", "-N", "3", NULL};
 
 /* ---- doubles ---- */
+
+void line_say(const char *level, const char *what, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    fprintf(stderr, "%s, %s: ", level, what);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+}
 
 int process_spawn(const struct process_spawn *s, struct process *ret, struct err *err) {
     const char *path = getenv(OUTCOME_VARIABLE);
@@ -133,19 +143,23 @@ static void test_what_agents_told_goes_before_how_the_command_ended(void **state
     } ways[] = {
         {"0\n", EXITED(0), 0, ""},
         {"0\n0\n", EXITED(0), 0, ""},
-        {"0\n", EXITED(137), 0, "rankrun: srun exited with 137, but the job succeeded\n"},
-        {"0\n", SIGKILL, 0, "rankrun: srun exited with 137, but the job succeeded\n"},
-        {"1\n", EXITED(0), 1, "rankrun: srun exited with 0, but the job failed\n"},
-        {"0\n1\n0\n", EXITED(0), 1, "rankrun: srun exited with 0, but the job failed\n"},
+        {"0\n", EXITED(137), 0, "info, outcome: srun exited with 137, but the job succeeded\n"},
+        {"0\n", SIGKILL, 0, "info, outcome: srun exited with 137, but the job succeeded\n"},
+        {"1\n", EXITED(0), 1, "info, outcome: srun exited with 0, but the job failed\n"},
+        {"0\n1\n0\n", EXITED(0), 1, "info, outcome: srun exited with 0, but the job failed\n"},
         {"3\n1\n", EXITED(3), 3, ""},
         {"1\n255\n", EXITED(255), 255, ""},
         {"256\n0\n", EXITED(0), 0, ""},
         {"-1\nx\n0\n", EXITED(0), 0, ""},
         {"7", EXITED(7), 7, ""},
-        {NULL, EXITED(7), 7, "rankrun: no agent told the job's outcome; srun exited with 7\n"},
-        {NULL, EXITED(0), 0, "rankrun: no agent told the job's outcome; srun exited with 0\n"},
-        {"256\n", EXITED(4), 4, "rankrun: no agent told the job's outcome; srun exited with 4\n"},
-        {"\n\n", SIGTERM, 143, "rankrun: no agent told the job's outcome; srun exited with 143\n"},
+        {NULL, EXITED(7), 7,
+         "warning, outcome: no agent told the job's outcome; srun exited with 7\n"},
+        {NULL, EXITED(0), 0,
+         "warning, outcome: no agent told the job's outcome; srun exited with 0\n"},
+        {"256\n", EXITED(4), 4,
+         "warning, outcome: no agent told the job's outcome; srun exited with 4\n"},
+        {"\n\n", SIGTERM, 143,
+         "warning, outcome: no agent told the job's outcome; srun exited with 143\n"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
@@ -170,6 +184,7 @@ static void test_a_file_that_cannot_be_read_is_told(void **state) {
     command.takes_away = true;
     command.status = EXITED(5);
     assert_int_equal(run(&err), 5);
+    assert_true(str_starts(printed, "warning, outcome: "));
     assert_non_null(strstr(printed, ".rankrun-outcome."));
     assert_non_null(strstr(printed, "No such file"));
     assert_non_null(strstr(printed, "no agent told the job's outcome; srun exited with 5\n"));
@@ -179,18 +194,20 @@ static void test_a_file_that_cannot_be_read_is_told(void **state) {
     assert_non_null(strstr(printed, ".rankrun-outcome."));
     command.size = FILE_MAX;
     assert_int_equal(run(&err), 5);
-    assert_string_equal(printed, "rankrun: no agent told the job's outcome; srun exited with 5\n");
+    assert_string_equal(printed,
+                        "warning, outcome: no agent told the job's outcome; srun exited with 5\n");
 }
 
 static void test_signals_that_ask_to_end_are_handed_on(void **state) {
-    static const int signals[] = {SIGCHLD, SIGTERM, -1, SIGINT, SIGCHLD, SIGUSR1, SIGCONT, 0};
+    static const int signals[] = {SIGCHLD, SIGTERM, -1,     SIGINT, SIGCHLD,
+                                  SIGUSR1, SIGCONT, SIGHUP, 0};
     struct err err = {0};
     (void)state;
     command.signals = signals;
     command.told = "0\n";
     assert_int_equal(run(&err), 0);
     assert_string_equal(buf_str(&said), "passes 15 on\npasses 2 on\npasses 10 on\npasses 18 on\n"
-                                        "ends with 4711\n");
+                                        "passes 1 on\nends with 4711\n");
 }
 
 static void test_what_cannot_be_started_is_refused_and_leaves_nothing(void **state) {
@@ -264,8 +281,8 @@ static void test_each_agent_adds_its_code(void **state) {
     assert_string_equal(printed, "");
     tell(path, 1); /* it is not made here */
     assert_int_equal(access(path, F_OK), -1);
-    assert_true(str_starts(printed, "rankrun: "));
-    assert_true(str_starts(printed + strlen("rankrun: "), path));
+    assert_true(str_starts(printed, "warning, outcome: "));
+    assert_true(str_starts(printed + strlen("warning, outcome: "), path));
     assert_true(str_ends(printed, ": No such file or directory; give rankrun outcome a --dir that "
                                   "the hosts of the job share\n"));
     assert_int_equal(file_write(path, "", 0, NULL), 0);
