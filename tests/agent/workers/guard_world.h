@@ -112,7 +112,7 @@ static int played_kill(pid_t pid, int signo) {
             end_process(p, signo);
     }
     note("kill %d with %d: %d", (int)pid, signo, reached > 0);
-    errno = ESRCH;
+    errno = draw(8) ? ESRCH : EPERM;
     return reached ? 0 : -1;
 }
 
@@ -178,6 +178,7 @@ static void played_process_close(struct process *p) {
 /* ---- what is read ---- */
 
 static int played_report_pipe(int ret[2]) {
+    world.boot_ns += draw(4) ? 0 : draw(2000000000); /* the fence may pass meanwhile */
     if (fails("make a pipe"))
         return -errno;
     world.failures_fd = ret[0] = played_open_from(3);

@@ -24,6 +24,7 @@ static struct {
     struct file_timer *t;
     struct buf written;
     int fd;
+    bool slow; /* it is read in small pieces */
     loop_fd_fn *on_readable;
     loop_timer_fn *on_due;
     void *arg;
@@ -64,6 +65,7 @@ static ssize_t played_read(int fd, void *data, size_t size) {
     size_t n = world.written.len < size ? world.written.len : size;
     assert_int_equal(fd, world.fd);
     n = n > 1 && draw(2) ? 1 + (size_t)draw((int)n) : n;
+    n = world.slow && n > 20 ? 1 + (size_t)draw(20) : n;
     if (n)
         memcpy(data, world.written.data, n);
     buf_consume(&world.written, n);
@@ -167,7 +169,7 @@ static void write_rubbish(void) {
                                           "not JSON\n",
                                           "{\"version\":1,\"pid\":17,\"expiration_time\":1}\n",
                                           "{\"version\":1,\"pid\":17,\"scope_id\":\"a\"}\n"};
-    size_t n = (size_t)(PIPE_BUF + draw(3) - 1);
+    size_t n = (size_t)(PIPE_BUF * (1 + 2 * (draw(3) == 0)) + draw(3) - 1);
     if (draw(3)) {
         buf_puts(&world.written, rubbish[draw(6)]);
         return;
@@ -201,6 +203,7 @@ static void step(void) {
             world.on_due(world.arg, world.now_ns);
         return;
     default:
+        world.slow = draw(2);
         if (draw(8) == 0)
             file_timer_clear(world.t);
         else

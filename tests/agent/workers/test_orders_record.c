@@ -79,7 +79,7 @@ static void hand_over(uint64_t seed) {
     note(" is what it holds");
     if (code)
         return;
-    file.len -= seed & 8 ? 1 : 0; /* and is cut */
+    file.len = seed & 8 ? file.len * (seed & 7) / 8 : file.len; /* and is cut */
     code = launch_read(fd, &a, &is, &err);
     note("read: %d; %d %s", code, err.code, err.msg);
 }

@@ -90,10 +90,18 @@ static int played_ask(const struct http_question *q, struct buf *answer, struct 
     world.asked++;
     if (fails("ask"))
         return err_set(err, -errno, "reach it");
-    if (draw(4))
-        put_keys(answer);
-    if (!answer->len)
+    if (draw(8) == 0)
         buf_puts(answer, answers[draw(13)]);
+    else if (str_ends(q->request.url, "/range"))
+        put_keys(answer);
+    else if (str_ends(q->request.url, "/status"))
+        buf_puts(answer, answers[draw(6) ? 1 : 2]);
+    else if (str_ends(q->request.url, "/list"))
+        buf_puts(answer, answers[draw(3) ? 3 : 4]);
+    else if (str_ends(q->request.url, "/alarm"))
+        buf_puts(answer, answers[draw(2) ? 5 : 0]);
+    else
+        buf_puts(answer, answers[6 + draw(3)]);
     note("  enough %d", q->enough ? q->enough(answer) : -1);
     return draw(10) ? 0 : err_say(err, -EPROTO, "it said 500");
 }

@@ -24,6 +24,7 @@ static struct {
     int64_t now_ns;
     bool shared;
     int forked;
+    bool is_child;
     jmp_buf out;
 } world;
 
@@ -152,7 +153,26 @@ static int played_signal(const struct process *p, int signo) {
 }
 
 static pid_t played_fork(void) {
+    if (world.is_child)
+        return 0;
     return fails("fork") ? -1 : 900 + world.forked++;
+}
+
+static void played_die(void) {
+    note("die with the parent");
+}
+
+static void played_reset(void) {
+    note("signals as ever");
+}
+
+/* 98 and 101 are of another host, and have other numbers there. */
+static bool played_is_far(pid_t pid) {
+    return pid == 98 || pid == 101;
+}
+
+static pid_t played_far_pid(pid_t pid) {
+    return pid + 5000;
 }
 
 static int played_setns(int fd, int what) {
@@ -174,28 +194,32 @@ static void played_store(const char *address, uint16_t port, struct buf *out) {
     buf_printf(out, "the keys of %s:%d\n", address, port);
 }
 
-#define folder_make              played_make
-#define folder_enter             played_enter
-#define folder_close             played_leave
-#define folder_write             played_write
-#define folder_read_last         played_read_last
-#define folder_list              played_list
-#define readlink                 played_readlink
-#define namespace_is_shared      played_shared
-#define process_list_descendants played_descendants
-#define process_list(ret)        played_all(ret)
-#define process_name             played_name
-#define process_dump             played_dump
-#define process_open             played_process_open
-#define process_close            played_process_close
-#define process_reap             played_reap
-#define process_signal           played_signal
-#define fork                     played_fork
-#define setns                    played_setns
-#define _exit                    played_exit
-#define putenv                   played_putenv
-#define hang_dump_store          played_store
-#define clock_monotonic_ns       played_now
+#define folder_make               played_make
+#define folder_enter              played_enter
+#define folder_close              played_leave
+#define folder_write              played_write
+#define folder_read_last          played_read_last
+#define folder_list               played_list
+#define readlink                  played_readlink
+#define namespace_is_shared       played_shared
+#define process_list_descendants  played_descendants
+#define process_list(ret)         played_all(ret)
+#define process_name              played_name
+#define process_dump              played_dump
+#define process_open              played_process_open
+#define process_close             played_process_close
+#define process_reap              played_reap
+#define process_signal            played_signal
+#define namespace_die_with_parent played_die
+#define signal_reset              played_reset
+#define host_process_is           played_is_far
+#define host_process_pid          played_far_pid
+#define fork                      played_fork
+#define setns                     played_setns
+#define _exit                     played_exit
+#define putenv                    played_putenv
+#define hang_dump_store           played_store
+#define clock_monotonic_ns        played_now
 #include "harness/observe/hang_dump.c"
 #undef fork
 #undef _exit
@@ -248,8 +272,11 @@ static void dump(uint64_t seed) {
     int code = hang_dump_make(&run, nodes, (size_t)draw(4), &rounds, draw(800), &err);
     note("made: %d %s", code, err.msg);
     for (int i = 0; i < 3; i++) { /* what the child of each does */
+        struct process child;
+        world.is_child = true;
         if (setjmp(world.out) == 0)
-            look_at_node(&run, &nodes[i], &rounds);
+            begin(&run, &nodes[i], &rounds, &child);
+        world.is_child = false;
         played.open[0] = false; /* its folder went with it */
         BUF_FINI struct buf text = {0};
         buf_puts(&text, draw(2) ? "told\n" : "");

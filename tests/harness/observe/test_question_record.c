@@ -150,7 +150,8 @@ static int played_setns(int fd, int what) {
 }
 
 static int played_chdir(const char *path) {
-    return fails("go to %s", path) ? -1 : 0;
+    errno = ENOENT;
+    return fails("go to %s", path) || strcmp(path, "/nowhere") == 0 ? -1 : 0;
 }
 
 static int played_rights_drop(uint64_t kept) {
@@ -254,7 +255,7 @@ static void list_them(uint64_t seed) {
                                       draw(2) ? GIVEN : -1, (int)seed, on_steps, &world);
     note("started %d", g != NULL);
     assert_int_equal(g == NULL, world.answered);
-    for (int i = 0; i < 200 && !world.answered; i++)
+    for (int i = draw(6) ? 200 : draw(10); i > 0 && !world.answered; i--)
         step();
     if (!world.answered || !g)
         listing_abandon(world.answered ? NULL : g);
@@ -265,6 +266,7 @@ static void list_them(uint64_t seed) {
 static void enter(uint64_t seed) {
     struct question_place places[] = {
         {.pidfd = -1, .cwd = "/nowhere"},
+        {.pidfd = 9, .namespaces = CLONE_NEWIPC, .cwd = "/nowhere"},
         {.pidfd = 0, .namespaces = QUESTION_IN_NODE, .cwd = "/job"},
         {.pidfd = 9, .namespaces = CLONE_NEWNET, .cwd = "/job", .privileged = true}};
     note("entered: %d", question_enter(&places[seed - 1]));
@@ -288,7 +290,7 @@ static void ask_one(uint64_t seed) {
                                  .within_ns = 1 + draw(2000000000)};
     struct question *q = question_ask((struct loop *)&world, &spec, on_said, &world, &err);
     note("asked %d: %d %s", q != NULL, err.code, err.msg);
-    for (int i = 0; q && i < 200 && !world.answered; i++)
+    for (int i = draw(6) ? 200 : draw(10); q && i > 0 && !world.answered; i--)
         step();
     assert_null(question_abandon(world.answered ? NULL : q));
     assert_true(!world.on_out && !world.on_end && !world.on_late);
@@ -296,7 +298,7 @@ static void ask_one(uint64_t seed) {
 
 static const struct play plays[] = {
     {"tests/harness/observe/record/listing.txt", list_them, 120, true, {EMFILE, ENOMEM}},
-    {"tests/harness/observe/record/question_place.txt", enter, 3, true, {EPERM, ENOENT}},
+    {"tests/harness/observe/record/question_place.txt", enter, 4, true, {EPERM, ENOENT}},
     {"tests/harness/observe/record/question.txt", ask_one, 80, true, {EMFILE, ENOMEM}}};
 
 static void test_what_a_listing_answers_is_on_record(void **state) {
