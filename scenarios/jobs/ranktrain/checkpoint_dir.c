@@ -35,7 +35,7 @@ void checkpoint_dir_name(int64_t step, char ret[CHECKPOINT_DIR_NAME]) {
 /* Returns -1 for a name that is none. */
 static int64_t step_of(const char *name) {
     char again[CHECKPOINT_DIR_NAME];
-    if (strncmp(name, "step-", 5) != 0 || strlen(name) >= sizeof(again))
+    if (strncmp(name, "step-", 5) != 0)
         return -1;
     int64_t step = strtoll(name + 5, NULL, 10);
     checkpoint_dir_name(step, again);

@@ -107,7 +107,7 @@ static int train_steps(struct trainer *t, struct err *err) {
             r = end_together(t, r, err);
         else if (r == -ECANCELED || ((r == 0 || is_lost(r)) && asked_is(&t->asked)))
             r = end_asked(t, err);
-        if (r < 0 && r != -ECANCELED)
+        if (r < 0) /* of who is asked to end nobody reads it */
             err_wrap(err, "step %llu: ", (unsigned long long)at);
     }
     return r;
