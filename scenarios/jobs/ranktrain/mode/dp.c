@@ -151,19 +151,21 @@ static void device_close(struct dp_device *d, const struct compute *compute) {
     free(d->sums);
 }
 
-/* A device that was not started would be waited for at the barrier: then none is told. */
+/* Of some that were started and some that were not, those would wait at the barrier for these: then none is told, and
+ * nothing given back. */
 static void dp_close(struct trainer *t) {
     struct dp *dp = t->m;
-    bool all = dp != NULL;
-    for (int i = 0; dp && i < dp->n; i++)
-        all = all && dp->devices[i].started;
-    if (all) {
+    int started = 0, n = dp ? dp->n : 0;
+    for (int i = 0; i < n; i++)
+        started += dp->devices[i].started;
+    if (dp && started == n) {
         dp->ends = true;
         pthread_barrier_wait(&dp->begun);
-        for (int i = 0; i < dp->n; i++)
-            device_close(&dp->devices[i], t->compute);
-        free(dp);
     }
+    for (int i = 0; i < n && (started == n || started == 0); i++)
+        device_close(&dp->devices[i], t->compute);
+    if (started == n || started == 0)
+        free(dp);
     work_close(t);
 }
 
