@@ -225,7 +225,7 @@ $(OUT)/tests/agent/test_agent_timer: LDFLAGS += -Wl,--wrap=file_timer_forget
 $(OUT)/tests/agent/test_host_name: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,gethostname getaddrinfo freeaddrinfo loop_timer_at pthread_create)
 $(OUT)/tests/agent/test_told: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,gethostname clock_realtime_ns)
 $(addprefix $(OUT)/tests/harness/run/,test_targets test_timeline test_triggers test_until test_sticky test_inquiry): $(OUT)/tests/harness/run/stage.o
-$(addprefix $(OUT)/tests/agent/legacy/,test_fleet test_seeds test_record): $(addprefix $(OUT)/tests/agent/legacy/,fleet.o tree_model.o)
+$(addprefix $(OUT)/tests/agent/legacy/,test_fleet test_gang test_record test_seeds): $(addprefix $(OUT)/tests/agent/legacy/,fleet.o tree_model.o)
 $(OUT)/tests/agent/legacy/test_record: $(addprefix $(OUT)/tests/agent/legacy/,alone.o peers.o)
 $(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_cases test_checks test_doubt test_lost test_changes test_fields test_spoiled test_verdicts): $(OUT)/tests/harness/judge/checks/cases.o
 $(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_changes test_doubt test_fields test_spoiled test_verdicts): $(addprefix $(OUT)/tests/harness/judge/checks/,alterations.o verdicts.o)

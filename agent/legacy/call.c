@@ -64,11 +64,13 @@ void flow_send(struct legacy *l, enum legacy_flow flow, const struct tree_reques
 
 void flow_edit(struct legacy *l, const struct document_edit *e, int64_t ttl_s) {
     BUF_FINI struct buf b = {0};
+    bool absent = l->doc.status == DOCUMENT_ABSENT;
     document_write(&l->doc, e, &b);
     struct tree_request q = {.verb = TREE_PUT,
                              .key = path_active(l),
                              .value = arena_strdup(&l->arena, buf_str(&b)),
-                             .compare = l->doc.text,
+                             .compare = absent ? NULL : l->doc.text,
+                             .exist = absent ? TREE_ABSENT : TREE_ANY,
                              .ttl_s = ttl_s};
     flow_send(l, FLOW_STATE, &q);
 }

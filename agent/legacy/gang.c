@@ -12,7 +12,7 @@
 #include <string.h>
 
 static bool is_gang(const struct legacy *l) {
-    return l->config.on_node_loss == NODE_LOSS_GANG && l->round.version && !l->round.lost;
+    return l->config.on_node_loss == NODE_LOSS_GANG && !l->round.lost;
 }
 
 /* The number behind the last _ of .../v_3/rank_1 is the member's. */
@@ -33,13 +33,13 @@ static bool is_missing(void *arg, const char *key) {
     return true;
 }
 
+/* Before the first there is none: a final state has a version. */
 static bool is_of_round(const struct legacy *l) {
     return l->doc.status == DOCUMENT_FINAL && l->doc.version == l->round.version;
 }
 
 void gang_look(struct legacy *l) {
-    if (is_gang(l) && l->stage == STAGE_ROUND && l->alive.key && is_of_round(l) &&
-        l->doc.waiting == 0)
+    if (is_gang(l) && l->alive.key && is_of_round(l) && l->doc.waiting == 0)
         document_any_keep_alive(&l->doc, is_missing, l);
 }
 

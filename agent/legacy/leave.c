@@ -48,13 +48,16 @@ static void legacy_leave_exit(struct legacy *l) {
     }
 }
 
+/* Others may have taken the state away to begin anew: a run that has failed is closed all the same, or they
+ * would go on, and end it otherwise. */
 static bool close_run(struct legacy *l) {
     struct document_edit e = {.status = "closed", .add_rank = -1, .waiting = -1};
     e.end = l->part == PART_FAILED ? failure_text(&l->arena, &l->group.failure)
             : l->part == PART_LOST ? gang_end(l, l->round.lost_node)
             : l->part == PART_LEFT ? gang_end(l, l->config.node)
                                    : "";
-    if (l->doc.status == DOCUMENT_ABSENT || l->doc.status == DOCUMENT_CLOSED)
+    bool gone = l->doc.status == DOCUMENT_ABSENT && l->part == PART_DONE;
+    if (gone || l->doc.status == DOCUMENT_CLOSED)
         return false;
     flow_edit(l, &e, 0);
     return true;
@@ -81,10 +84,19 @@ static bool say_left(struct legacy *l) {
     return true;
 }
 
-/* Who leaves a round that is not over takes a gang with it. */
+/* Who leaves a round that others are in takes a gang with it. */
 static bool breaks_gang(const struct legacy *l) {
     return l->config.on_node_loss == NODE_LOSS_GANG && l->round.version &&
-           l->doc.version == l->round.version && l->doc.status == DOCUMENT_FINAL;
+           l->doc.version == l->round.version;
+}
+
+/* True when something was asked for. Torchrun's agents that are done wait for every member's word, even for one that
+ * has failed; our own take that word for an end that is well, so they must see before that it is not. */
+static bool write_end(struct legacy *l) {
+    if (l->part == PART_LEFT && !breaks_gang(l))
+        return say_left(l);
+    return l->part == PART_DONE ? barrier_finish(l) || close_run(l)
+                                : close_run(l) || barrier_finish(l);
 }
 
 void legacy_leave_advance(struct legacy *l) {
@@ -95,10 +107,6 @@ void legacy_leave_advance(struct legacy *l) {
     }
     if (l->doc_due || !call_may(l, CALL_FLOW))
         return;
-    /* Torchrun's agents that are done wait for every member's word, even for one that has failed.
-     */
-    bool goes_on = l->part == PART_LEFT && !breaks_gang(l);
-    bool more = goes_on ? say_left(l) : barrier_finish(l) || close_run(l);
-    if (!more)
+    if (!write_end(l))
         legacy_leave_exit(l);
 }

@@ -1,51 +1,7 @@
 /* What agents of the legacy rendezvous do among themselves, around a model of an etcd. */
 #include "base/base64.h"
 #include "base/buf.h"
-#include "tests/agent/legacy/fleet.h"
-
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define S  1000000000LL
-#define MS 1000000LL
-
-static struct fleet *f;
-
-static int end(void **state) {
-    (void)state;
-    f = f ? fleet_free(f) : NULL;
-    return 0;
-}
-
-static void begin(int n, int min, int max, int max_restarts) {
-    f = fleet_new(1, min, max, max_restarts);
-    for (int i = 0; i < n; i++)
-        fleet_start(f, i);
-}
-
-/* The agents of the set (a bit each), and no others, have workers, all of one round. */
-static void assert_round(unsigned set, int64_t round) {
-    int world = 0, nodes = 0;
-    assert_string_equal(fleet_wrong(f), "");
-    for (int i = 0; i < FLEET_MAX; i++) {
-        assert_int_equal(fleet_agent(f, i)->group.alive, set >> i & 1);
-        world += set >> i & 1 ? 1 + i % 2 : 0;
-        nodes += set >> i & 1 ? 1 : 0;
-    }
-    for (int i = 0; i < FLEET_MAX; i++)
-        if (set >> i & 1) {
-            assert_int_equal(fleet_agent(f, i)->group.round, round);
-            assert_int_equal(fleet_agent(f, i)->group.world, world);
-            assert_int_equal(fleet_agent(f, i)->group.n, nodes);
-        }
-}
+#include "tests/agent/legacy/fixture.h"
 
 static void test_nodes_that_are_all_there_start_at_once(void **state) {
     (void)state;
@@ -171,82 +127,6 @@ static void test_a_dead_node_is_given_up_when_its_key_has_expired(void **state) 
     assert_round(5, 2);
 }
 
-static void begin_gang(int n, int min, int max, int max_restarts) {
-    f = fleet_new(1, min, max, max_restarts);
-    fleet_gang(f);
-    for (int i = 0; i < n; i++)
-        fleet_start(f, i);
-    fleet_run(f, 4 * S);
-    assert_round((1u << n) - 1, 1);
-}
-
-static void assert_gang_ended(int lost, int n) {
-    assert_round(0, 0);
-    for (int i = 0; i < n; i++) {
-        if (i == lost)
-            continue;
-        assert_int_equal(fleet_agent(f, i)->exit_code, 1);
-        assert_non_null(
-            strstr(fleet_agent(f, i)->exit_text, "was lost or left, and --on-node-loss=gang"));
-    }
-}
-
-static void test_a_gang_ends_with_the_node_that_is_lost(void **state) {
-    (void)state;
-    begin_gang(3, 1, 3, 3);
-    fleet_crash(f, 1);
-    fleet_run(f, 15 * S);
-    assert_gang_ended(1, 3);
-    fleet_start(f, 3); /* whoever comes later is told */
-    fleet_run(f, 2 * S);
-    assert_int_equal(fleet_agent(f, 3)->exit_code, 1);
-    assert_non_null(strstr(fleet_agent(f, 3)->exit_text, "was lost or left"));
-}
-
-/* Its peers' workers feel it at once, and all are about to begin anew when its key expires. */
-static void test_a_gang_ends_with_a_node_whose_loss_the_workers_felt_first(void **state) {
-    (void)state;
-    begin_gang(3, 1, 3, 3);
-    fleet_crash(f, 1);
-    fleet_exit(f, 0, 1 << 8);
-    fleet_exit(f, 2, 1 << 8);
-    fleet_run(f, 15 * S);
-    assert_gang_ended(1, 3);
-}
-
-/* Who was cut off when the key expired reads later that it is missing, and not how that came. */
-static void test_a_gang_ends_with_a_node_whose_key_nobody_saw_expire(void **state) {
-    (void)state;
-    begin_gang(2, 1, 2, 3);
-    fleet_crash(f, 1);
-    fleet_run(f, 7 * S);
-    fleet_cut(f, 0, 4 * S);
-    fleet_run(f, 10 * S);
-    assert_gang_ended(1, 2);
-}
-
-static void test_a_gang_ends_with_a_node_that_leaves(void **state) {
-    (void)state;
-    begin_gang(2, 1, 2, 3);
-    fleet_signal(f, 1, SIGTERM);
-    fleet_run(f, 5 * S);
-    assert_int_equal(fleet_agent(f, 1)->exit_code, 128 + SIGTERM);
-    assert_gang_ended(1, 2);
-}
-
-static void test_a_gang_restarts_after_a_worker_and_takes_in_newcomers(void **state) {
-    (void)state;
-    begin_gang(2, 1, 3, 3);
-    fleet_exit(f, 1, SIGKILL);
-    fleet_run(f, 6 * S);
-    assert_round(3, 2);
-    fleet_start(f, 2);
-    fleet_run(f, 6 * S);
-    assert_round(7, 3);
-    fleet_run(f, 60 * S);
-    assert_round(7, 3);
-}
-
 static void test_a_node_that_comes_late_is_taken_in(void **state) {
     (void)state;
     begin(2, 2, 3, 0);
@@ -285,6 +165,24 @@ static void test_who_is_done_waits_for_the_others_and_the_run_is_closed(void **s
     fleet_run(f, 1 * S);
     assert_int_equal(fleet_agent(f, 2)->exit_code, 0);
     assert_non_null(strstr(fleet_agent(f, 2)->exit_text, "it succeeded; no worker was started"));
+}
+
+/* What a member says at the barrier is for torchruns; ours see first that the run has failed. */
+static void test_who_is_done_hears_that_a_peer_has_failed(void **state) {
+    (void)state;
+    for (int first = 0; first < 2; first++) {
+        begin(2, 2, 2, 0);
+        fleet_run(f, 1 * S);
+        fleet_exit(f, first, 0);
+        fleet_run(f, 1 * S);
+        fleet_exit(f, 1 - first, 3 << 8);
+        fleet_run(f, 2 * S);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(fleet_agent(f, i)->exit_code, 1);
+            assert_non_null(strstr(fleet_agent(f, i)->exit_text, "exited with code 3: it broke"));
+        }
+        end(NULL);
+    }
 }
 
 static void test_who_is_done_comes_along_when_a_peer_begins_anew(void **state) {
@@ -346,6 +244,14 @@ static void put(const char *key, const char *value) {
     fleet_run(f, 200 * MS);
 }
 
+static void drop(const char *key) {
+    struct arena a = {0};
+    struct tree_request q = {.verb = TREE_DELETE, .key = arena_printf(&a, RDZV "/%s", key)};
+    tree_model_do(fleet_tree(f), 0, &q, &a);
+    arena_fini(&a);
+    fleet_run(f, 200 * MS);
+}
+
 static void put_kv(const char *key, const char *value) {
     struct buf path = {0}, text = {0};
     buf_puts(&path, "v_1/kv/");
@@ -386,9 +292,14 @@ static void put_state(const char *status, const char *keys, const char *more) {
     buf_fini(&b);
 }
 
+static bool gang; /* of the next */
+
 /* Agent 1 (two workers) is rank 0 of a round whose rank 1 the test is. */
 static void meet(void) {
     f = fleet_new(1, 2, 2, 0);
+    if (gang)
+        fleet_gang(f);
+    gang = false;
     fleet_start(f, 1);
     fleet_run(f, 300 * MS);
     put_state("frozen", "", "");
@@ -437,6 +348,34 @@ static void test_a_newer_torchrun_gets_its_ranks_by_its_own_keys(void **state) {
     put_kv("torchelastic/agent/terminal_state/num_members", "2");
     put_kv("torchelastic/agent/terminal_state/last_member", "<val_ignored>");
     assert_int_equal(fleet_agent(f, 1)->exit_code, 0);
+}
+
+/* Keys are what a torchrun calls them: one that tells no number is of nobody that is known. */
+static void test_a_gang_names_who_is_lost_as_far_as_it_is_known(void **state) {
+    (void)state;
+    static const struct {
+        const char *key, *text;
+    } rows[] = {{RDZV "/v_1/rank_1", "node of group rank 1 was lost"},
+                {"/rank7", "node of group rank -1 was lost"},
+                {RDZV "/v_1/rank_12", "node of group rank 12 was lost"},
+                {RDZV "/v_1/rank_0", NULL}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char keys[256];
+        gang = true;
+        meet();
+        put_kv("torchelastic/role_info1",
+               "{\"role\": \"default\", \"rank\": 1, \"local_world_size\": 1}");
+        assert_true(fleet_agent(f, 1)->group.alive);
+        snprintf(keys, sizeof(keys), "\"" RDZV "/v_1/rank_0\", \"%s\"", rows[i].key);
+        put_state("final", keys, ", \"num_workers_waiting\": 0");
+        if (i == 0)
+            drop("v_1/rank_1");
+        fleet_run(f, 9 * S);
+        assert_int_equal(fleet_agent(f, 1)->exit_code, rows[i].text ? 1 : -1);
+        if (rows[i].text && !strstr(fleet_agent(f, 1)->exit_text, rows[i].text))
+            fail_msg("%s: %s", rows[i].key, fleet_agent(f, 1)->exit_text);
+        end(NULL);
+    }
 }
 
 /* Agent 1 and the test, a torchrun of 2.4, have workers that run. */
@@ -526,16 +465,12 @@ int main(void) {
         cmocka_unit_test_teardown(
             test_a_guard_that_is_killed_is_charged_and_one_whose_time_is_up_is_not, end),
         cmocka_unit_test_teardown(test_a_dead_node_is_given_up_when_its_key_has_expired, end),
-        cmocka_unit_test_teardown(test_a_gang_ends_with_the_node_that_is_lost, end),
-        cmocka_unit_test_teardown(test_a_gang_ends_with_a_node_whose_loss_the_workers_felt_first,
-                                  end),
-        cmocka_unit_test_teardown(test_a_gang_ends_with_a_node_whose_key_nobody_saw_expire, end),
-        cmocka_unit_test_teardown(test_a_gang_ends_with_a_node_that_leaves, end),
-        cmocka_unit_test_teardown(test_a_gang_restarts_after_a_worker_and_takes_in_newcomers, end),
+        cmocka_unit_test_teardown(test_a_gang_names_who_is_lost_as_far_as_it_is_known, end),
         cmocka_unit_test_teardown(test_a_node_that_comes_late_is_taken_in, end),
         cmocka_unit_test_teardown(test_a_spare_disturbs_nobody_and_takes_the_place_of_who_leaves,
                                   end),
         cmocka_unit_test_teardown(test_who_is_done_waits_for_the_others_and_the_run_is_closed, end),
+        cmocka_unit_test_teardown(test_who_is_done_hears_that_a_peer_has_failed, end),
         cmocka_unit_test_teardown(test_who_is_done_comes_along_when_a_peer_begins_anew, end),
         cmocka_unit_test_teardown(
             test_workers_of_a_node_that_is_cut_off_are_dead_before_the_others_begin, end),
