@@ -60,13 +60,13 @@ static bool judge_answer(struct finding *f, const struct record *r, const struct
     const char *expected = finding_expected(f, "every answer %s within its tolerance",
                                             x->always ? "from steady state to the end"
                                                       : "before the faults and after them");
+    const char *error = record_text(r, "error"), *value = record_text(r, "value");
     finding_prove(f, r->seq);
-    return finding_fail(f, broken, expected, "%s, %s: %s%s%.100s", x->name,
+    return finding_fail(f, broken, expected, "%s, %s%s%s%s%.100s", x->name,
                         before  ? "before the first fault"
                         : after ? "after the last recovery"
                                 : "while a fault lasted",
-                        record_text(r, "error"), *record_text(r, "value") ? ": " : "",
-                        record_text(r, "value"));
+                        *error ? ": " : "", error, *value ? ": " : "", value);
 }
 
 static bool judge_probe(const struct trial *t, struct finding *f, const struct probe_expect *x,

@@ -16,6 +16,8 @@ struct asked {
     struct budget detect, recover, phase;
     struct log_expect log;
     struct probe_expect probe;
+    struct loss_expect loss;
+    bool knows_loss;
     struct pair conf, env;
     const char *words[3];   /* job.run */
     const char *options[2]; /* job.launcher_args */
@@ -94,6 +96,9 @@ static const struct field fields[] = {
     TEXT(phase.id, "detect", "stop", "rendezvous", "start", "init", "load", "first step",
          "first-step"),
     I64(phase.ns),
+    BOOL(knows_loss),
+    I64(loss.step),
+    TEXT(loss.tolerance, "< 9", "1.4..1.6", "36", "x"),
     BOOL(probe.always),
     I64(probe.settle_ns),
     ENUM(log.count, LOG_SEEN),
@@ -144,6 +149,8 @@ static void asked_begin(struct asked *a, const char *history) {
                         .phase = planted_phases[0],
                         .log = planted_lines[2],
                         .probe = planted_served[0],
+                        .loss = {.step = 5, .tolerance = "0..99"},
+                        .knows_loss = true,
                         .conf = planted_conf[0],
                         .env = {.key = "OMP_NUM_THREADS", .value = "1"},
                         .words = {"ranktrain", "--checkpoint-every=2", NULL}};
@@ -159,6 +166,8 @@ static void asked_connect(struct asked *a) {
     a->s.expect.phases_n = 1;
     a->s.expect.logs = &a->log;
     a->s.expect.logs_n = str_eq(a->s.name, "lines");
+    a->s.expect.losses = &a->loss;
+    a->s.expect.losses_n = a->knows_loss;
     a->s.expect.probes = &a->probe;
     a->s.job.rdzv_conf = &a->conf;
     a->s.job.env = &a->env;
