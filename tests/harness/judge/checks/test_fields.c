@@ -73,7 +73,7 @@ static const struct field fields[] = {
          "--checkpoint-every=x", "--checkpoint-dir=x"),
     TEXT(words[2], "1", "2", "3"),
     TEXT_OR_NONE(options[0], "--virtual_local_rank", "--shutdown-timeout=3", "--max-restarts=3",
-                 "--standalone"),
+                 "--standalone", "--event-log-handler=console", "--restart-count=node"),
     TEXT_OR_NONE(s.job.checkpoint_dir, "{disk}/ckpt", "{tmp}/ckpt", "{node}/ckpt", "/ckpt"),
     TEXT_OR_NONE(s.job.checkpoint_complete, "ls"),
     ENUM(s.expect.outcome, OUTCOME_REFUSED),

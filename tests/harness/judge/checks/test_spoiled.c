@@ -1,5 +1,5 @@
 /* Spoiled: what is said of each planted case when the run was broken off, or the harness was away, or
- * something was in its way, or all of it was another kind of run, is what was said before.
+ * something was in its way, or all of it was another kind of run or asked for something else, is what was said before.
  *
  *   test_spoiled --show "samples: two ranks count the same shard"   all of it, in full
  *
@@ -13,12 +13,61 @@
 #include <inttypes.h>
 #include <malloc.h>
 
+/* ---- another scenario ---- */
+
+static void give(struct scenario *s, const char *const *option) {
+    s->job.launcher_args = option;
+    s->job.launcher_args_n = 1;
+}
+
+static void ask_events(struct scenario *s) {
+    static const char *const option[] = {"--event-log-handler=console", NULL};
+    give(s, option);
+}
+
+static void ask_count_of_node(struct scenario *s) {
+    static const char *const option[] = {"--restart-count=node", NULL};
+    give(s, option);
+}
+
+static void ask_failure(struct scenario *s) {
+    s->expect.outcome = OUTCOME_FAILED;
+}
+
+static void ask_stop(struct scenario *s) {
+    s->expect.outcome = OUTCOME_STOPPED;
+}
+
+static void ask_no_restart(struct scenario *s) {
+    s->job.max_restarts = 0;
+}
+
+static void ask_torchrun(struct scenario *s) {
+    s->torchrun_semantics = true;
+}
+
+static void ask_disks(struct scenario *s) {
+    s->job.checkpoint_dir = "{disk}/ckpt";
+}
+
+static void ask_store_on_n0(struct scenario *s) {
+    s->cluster.store_on = "n0";
+}
+
+static void ask_nothing(struct scenario *s) {
+    s->expect = (struct expect){.outcome = s->expect.outcome};
+    s->timeline_n = 0;
+}
+
+/* ---- */
+
 /* What is put behind a record, in its moment: the rest of a line; or what is another in every line:
  * `to` for `from`, or no line with it. */
 static const struct spoiler {
     const char *name, *record;
     bool cut; /* nothing follows */
     const char *from, *to;
+    void (*ask)(struct scenario *s); /* what is asked is something else */
 } spoilers[] = {
     {"cut", NULL, true},
     {"interrupted", "\"source\":\"harness\",\"kind\":\"interrupted\",\"signal\":2}", false},
@@ -69,6 +118,15 @@ static const struct spoiler {
     {.name = "no disk", .from = "\"source\":\"disk\""},
     {.name = "no launcher", .from = "\"source\":\"launcher\""},
     {.name = "no second round", .from = "\"pid\":12"},
+    {.name = "events are printed", .ask = ask_events},
+    {.name = "each node counts restarts", .ask = ask_count_of_node},
+    {.name = "it is to fail", .ask = ask_failure},
+    {.name = "it is to be stopped", .ask = ask_stop},
+    {.name = "no restarts", .ask = ask_no_restart},
+    {.name = "torchrun's promises", .ask = ask_torchrun},
+    {.name = "checkpoints on disks of nodes", .ask = ask_disks},
+    {.name = "the store is on n0", .ask = ask_store_on_n0},
+    {.name = "nothing is asked for", .ask = ask_nothing},
 };
 
 static int64_t time_of(const char *line) {
@@ -98,15 +156,20 @@ static void put_spoiled(struct buf *out, struct arena *a, char *const *lines,
 }
 
 /* Returns whether it can be loaded. */
-static bool judge(struct verdict *v, const struct planted_case *c, const struct buf *text) {
+static bool judge(struct verdict *v, const struct planted_case *c, const struct spoiler *spoiler,
+                  const struct buf *text) {
     struct history h;
+    struct scenario s = cases_scenario(c->history, c->dialect);
+    struct trial t = {.scenario = &s, .history = &h};
+    if (spoiler->ask)
+        spoiler->ask(&s);
     int fd = memfd_create(c->history, MFD_CLOEXEC);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text->data, text->len), text->len);
     assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
     if (history_load_from(&h, fd, c->history, NULL) < 0)
         return false;
-    cases_judge(v, &h, c->history, c->dialect);
+    verdict_judge(v, &t);
     history_fini(&h);
     return true;
 }
@@ -128,10 +191,10 @@ static void note(struct spoiled *ret, const struct planted_case *c, const struct
     struct buf said = {0};
     struct verdict v;
     buf_puts(&said, s->name);
-    if (!s->from)
+    if (s->record || s->cut)
         buf_printf(&said, " behind record %zu", at + 1);
     buf_putc(&said, '\n');
-    if (judge(&v, c, text)) {
+    if (judge(&v, c, s, text)) {
         put_verdict(&said, &v, c->check);
         ret->asked++;
         ret->otherwise += finding_of(&v, c->check)->status != c->status;
