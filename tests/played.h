@@ -4,6 +4,7 @@
  * open, and nothing may be left. */
 #pragma once
 
+#include "base/rand.h"
 #include "tests/agent/on_record.h"
 
 #include <setjmp.h>
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLAYED_FDS = 1024, PLAYED_CALLS_MAX = 20000 };
+enum { PLAYED_FDS = 1024, PLAYED_CALLS_MAX = 20000, PLAYED_PLACES = 512 };
 
 static struct {
     struct buf said;
@@ -51,6 +52,23 @@ static inline bool fails(const char *fmt, ...) {
         errno = played.code;
     return is;
 }
+
+/* ---- chance ---- */
+
+/* What is drawn hangs on the seed, on the place in the source and on how often it was drawn there: never on the order in
+ * which a compiler asks for two in one call. */
+static struct {
+    uint64_t seed;
+    uint32_t times[PLAYED_PLACES];
+} chance;
+
+static inline int draw_at(unsigned place, int n) {
+    struct rand r;
+    assert_true(place < PLAYED_PLACES && n > 0);
+    rand_init(&r, chance.seed << 40 | (uint64_t)place << 30 | chance.times[place]++);
+    return (int)rand_below(&r, (uint64_t)n);
+}
+#define draw(n) draw_at(__COUNTER__, n)
 
 /* ---- descriptors ---- */
 
@@ -102,6 +120,8 @@ struct play {
 static inline void played_run(const struct play *p, uint64_t seed, int fails_at) {
     buf_clear(&played.said);
     memset(played.open, 0, sizeof(played.open));
+    memset(&chance, 0, sizeof(chance));
+    chance.seed = seed;
     played.calls = 0;
     played.fails_at = fails_at;
     played.code = p->codes[fails_at % 2];

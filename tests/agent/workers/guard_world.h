@@ -7,7 +7,6 @@
 #include "agent/workers/orders.h"
 #include "agent/workers/vfork_spawn.h"
 #include "base/mem.h"
-#include "base/rand.h"
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
@@ -38,7 +37,6 @@ struct played_process {
 };
 
 static struct {
-    struct rand chance;
     int steps; /* that are left before the agent goes */
     int64_t boot_ns;
     int64_t fence_ns; /* the latest that was told; 0: none */
@@ -67,10 +65,6 @@ static struct {
     struct arena arena; /* of a guard that may exit in the middle */
     jmp_buf out;
 } world;
-
-static int draw(int n) {
-    return (int)rand_below(&world.chance, (uint64_t)n);
-}
 
 /* ---- processes ---- */
 

@@ -5,7 +5,6 @@
 #include "agent/workers/command.h"
 #include "agent/workers/console.h"
 #include "agent/workers/env.h"
-#include "base/rand.h"
 #include "base/str.h"
 
 #include <limits.h>
@@ -14,14 +13,9 @@
 #include <unistd.h>
 
 static struct {
-    struct rand chance;
     const char *path, *python, *before, *devices, *nccl, *threads; /* NULL: not set */
     bool no_tee;
 } world;
-
-static int draw(int n) {
-    return (int)rand_below(&world.chance, (uint64_t)n);
-}
 
 static char *played_getenv(const char *name) {
     static const char *const names[] = {"PATH",
@@ -202,7 +196,6 @@ static void show_some(uint64_t seed) {
 
 static void begin(uint64_t seed) {
     memset(&world, 0, sizeof(world));
-    rand_init(&world.chance, seed);
     for (int i = 0; i < 40; i++) {
         type(seed);
         tell(seed);

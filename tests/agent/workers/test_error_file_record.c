@@ -4,18 +4,10 @@
 
 #include "agent/workers/error_file.h"
 #include "base/json.h"
-#include "base/rand.h"
 #include "base/str.h"
 #include "base/sys/file.h"
 
-static struct {
-    struct rand chance;
-    struct buf file;
-} world;
-
-static int draw(int n) {
-    return (int)rand_below(&world.chance, (uint64_t)n);
-}
+static struct { struct buf file; } world;
 
 static int played_read(const char *path, size_t max, struct buf *out, struct err *err) {
     if (fails("read %s, %zu", path, max))
@@ -68,7 +60,6 @@ static void put_file(void) {
 
 static void hand_on(uint64_t seed) {
     memset(&world, 0, sizeof(world));
-    rand_init(&world.chance, seed);
     for (int i = 0; i < 20; i++) {
         struct err err = {0};
         char text[40];

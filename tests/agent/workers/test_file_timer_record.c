@@ -5,7 +5,6 @@
 #include "agent/workers/file_timer.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/rand.h"
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
@@ -19,7 +18,6 @@
 enum { STEPS = 120 };
 
 static struct {
-    struct rand chance;
     int64_t now_ns, due_ns; /* due 0: it is off */
     struct file_timer *t;
     struct buf written;
@@ -29,10 +27,6 @@ static struct {
     loop_timer_fn *on_due;
     void *arg;
 } world;
-
-static int draw(int n) {
-    return (int)rand_below(&world.chance, (uint64_t)n);
-}
 
 static int64_t played_monotonic(void) {
     return world.now_ns;
@@ -215,7 +209,6 @@ static void keep_time(uint64_t seed) {
     char path[PATH_MAX + 1];
     struct err err = {0};
     memset(&world, 0, sizeof(world));
-    rand_init(&world.chance, seed);
     world.now_ns = 3000000000;
     memset(path, 'p', sizeof(path));
     snprintf(path, sizeof(path), "/fifo");

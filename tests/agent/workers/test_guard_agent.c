@@ -9,7 +9,6 @@
 #include "agent/workers/orders.h"
 #include "agent/workers/output.h"
 #include "base/mem.h"
-#include "base/rand.h"
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/descriptors.h"
@@ -30,7 +29,6 @@
 enum { AGENT = 40, STEPS = 60, WORKERS = 4 };
 
 static struct {
-    struct rand chance;
     int64_t now_ns, due_ns;
     pid_t guard; /* the newest; 0: it was never there */
     bool lives, reaped;
@@ -52,10 +50,6 @@ static struct {
     jmp_buf child;
     bool died; /* the agent was told */
 } world;
-
-static int draw(int n) {
-    return (int)rand_below(&world.chance, (uint64_t)n);
-}
 
 /* ---- descriptors ---- */
 
@@ -568,7 +562,6 @@ static void live(uint64_t seed) {
     struct worker_command command = {.words = words, .no_python = true};
     struct err err = {0};
     memset(&world, 0, sizeof(world));
-    rand_init(&world.chance, seed);
     world.now_ns = 7000000000;
     world.tees = draw(2);
     command.sandbox = draw(2);

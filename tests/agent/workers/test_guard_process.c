@@ -170,7 +170,6 @@ static void set_up_world(uint64_t seed, int steps) {
     static char *line[] = {command_line, NULL, NULL};
     environ = (char **)(uintptr_t)environment;
     memset(&world, 0, sizeof(world));
-    rand_init(&world.chance, seed);
     world.boot_ns = 5000000000;
     world.steps = steps;
     world.type = SOCK_SEQPACKET;

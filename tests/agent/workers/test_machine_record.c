@@ -4,7 +4,6 @@
 
 #include "agent/workers/machine.h"
 #include "base/arena.h"
-#include "base/rand.h"
 #include "base/str.h"
 #include "base/sys/file.h"
 
@@ -17,17 +16,12 @@
 #include <unistd.h>
 
 static struct {
-    struct rand chance;
     struct buf table;
     bool whole; /* a /proc has all of it */
     int entry;  /* of the directory that is read */
     uid_t user;
     struct dirent d;
 } world;
-
-static int draw(int n) {
-    return (int)rand_below(&world.chance, (uint64_t)n);
-}
 
 /* ---- the system ---- */
 
@@ -174,7 +168,6 @@ static void put_mounts(int n) {
 static void close_it(uint64_t seed) {
     struct err err = {0};
     memset(&world, 0, sizeof(world));
-    rand_init(&world.chance, seed);
     world.whole = draw(3);
     world.user = seed % 10 == 0 ? 1000 : 0;
     put_mounts(seed <= 3 && !played.fails_at ? 62 + (int)seed * 33 : draw(8));

@@ -93,7 +93,8 @@ static void speak(uint64_t seed) {
         int code = order_send(3, message, sizeof(message), with);
         note("sent: %d, later %d", code, order_may_go_later(code));
     }
-    note("received: %d, %d", order_receive(4, message, sizeof(message), &fd), fd);
+    int code = order_receive(4, message, sizeof(message), &fd);
+    note("received: %d, %d", code, fd);
 }
 
 static void both(uint64_t seed) {

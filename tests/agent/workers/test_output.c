@@ -4,7 +4,6 @@
 
 #include "agent/workers/error_file.h"
 #include "agent/workers/output.h"
-#include "base/rand.h"
 #include "base/str.h"
 #include "base/sys/file.h"
 
@@ -14,12 +13,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-
-static struct rand chance;
-
-static int draw(int n) {
-    return (int)rand_below(&chance, (uint64_t)n);
-}
 
 /* A path of any length, in few letters. */
 static void note_path(const char *what, const char *path) {
@@ -146,7 +139,6 @@ static void run(uint64_t seed) {
     bool hidden[WORKERS];
     struct err err = {0};
     struct output o;
-    rand_init(&chance, seed);
     struct worker_output what = {.log_dir = draw_log_dir()};
     for (int i = 0; i < WORKERS; i++) {
         to_file[i] = (uint8_t)draw(4);

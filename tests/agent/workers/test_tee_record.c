@@ -7,7 +7,6 @@
 #include "agent/workers/tee.h"
 #include "base/list.h"
 #include "base/mem.h"
-#include "base/rand.h"
 #include "base/str.h"
 #include "base/sys/file.h"
 #include "base/texts.h"
@@ -32,7 +31,6 @@ struct played_file {
 };
 
 static struct {
-    struct rand chance;
     int64_t now_ns;
     struct tee *t;
     struct played_file v[FILES];
@@ -47,10 +45,6 @@ static struct {
     int wake, inotify;
     jmp_buf out;
 } world;
-
-static int draw(int n) {
-    return (int)rand_below(&world.chance, (uint64_t)n);
-}
 
 static struct played_file *file_of(int fd) {
     for (int i = world.files; i-- > 0;) /* an earlier one of that number is closed */
@@ -329,7 +323,6 @@ static void go_on_alone(void) {
 static void show(uint64_t seed) {
     struct err err = {0};
     memset(&world, 0, sizeof(world));
-    rand_init(&world.chance, seed);
     world.now_ns = 7999999999;
     world.wake = world.inotify = -1;
     if (seed % 2)

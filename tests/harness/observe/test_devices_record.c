@@ -3,7 +3,6 @@
 #include "tests/played.h"
 
 #include "base/mem.h"
-#include "base/rand.h"
 #include "base/str.h"
 #include "base/sys/file.h"
 #include "base/sys/nvml.h"
@@ -12,16 +11,11 @@
 #include "harness/observe/devices.h"
 
 static struct {
-    struct rand chance;
     const struct outcall_work *work;
     void *state;
     bool hangs;
     int most; /* processes of a node; else a few */
 } world;
-
-static int draw(int n) {
-    return (int)rand_below(&world.chance, (uint64_t)n);
-}
 
 /* The child is the test itself. */
 static int played_outcall_open(struct outcall *ret, const struct outcall_work *work,
@@ -132,7 +126,6 @@ static void look_at_them(uint64_t seed) {
     static const struct devices_node nodes[] = {{"n0", 50}, {"n1", 60}};
     struct err err = {0};
     memset(&world, 0, sizeof(world));
-    rand_init(&world.chance, seed);
     struct devices *d = devices_new(uuids, (size_t)draw(6), &err);
     note("there %d: %d %s", d != NULL, err.code, err.msg);
     for (int i = 0; d && i < 4; i++) {

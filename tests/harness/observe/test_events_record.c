@@ -4,7 +4,6 @@
 
 #include "base/list.h"
 #include "base/mem.h"
-#include "base/rand.h"
 #include "base/sys/clock.h"
 #include "base/sys/descriptors.h"
 #include "base/sys/file.h"
@@ -39,7 +38,6 @@ struct played_client {
 };
 
 static struct {
-    struct rand chance;
     int64_t now_ns;
     struct played_client v[CLIENTS_MAX];
     struct {
@@ -56,10 +54,6 @@ static struct {
     struct rankquake_page page;
     int page_fd;
 } world;
-
-static int draw(int n) {
-    return (int)rand_below(&world.chance, (uint64_t)n);
-}
 
 static int64_t played_now(void) {
     return world.now_ns++;
@@ -553,7 +547,6 @@ static void flood(void) {
 static void observe(uint64_t seed) {
     struct err err = {0};
     memset(&world, 0, sizeof(world));
-    rand_init(&world.chance, seed);
     world.now_ns = 1000000000;
     noted_begin(on_told);
     world.o = observer_new((struct loop *)&world, &noted.rec, "/probe", &err);

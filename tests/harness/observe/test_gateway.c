@@ -5,7 +5,6 @@
 #include "base/base64.h"
 #include "base/http/http.h"
 #include "base/json.h"
-#include "base/rand.h"
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "harness/observe/gateway.h"
@@ -16,14 +15,9 @@
 #include <inttypes.h>
 
 static struct {
-    struct rand chance;
     int64_t now_ns;
     int asked;
 } world;
-
-static int draw(int n) {
-    return (int)rand_below(&world.chance, (uint64_t)n);
-}
 
 static int64_t played_now(void) {
     return world.now_ns += 100000000 + draw(400000000);
@@ -133,7 +127,6 @@ static void ask_all(uint64_t seed) {
     BUF_FINI struct buf out = {0};
     int64_t n = -7;
     memset(&world, 0, sizeof(world));
-    rand_init(&world.chance, seed);
     int code = leader_ask_job("10.0.0.1", 2379, "job", &l, &err);
     note("> leads: %d %s, %s %lld", code, err.msg, l.name, (long long)l.term);
     err = (struct err){0};

@@ -3,7 +3,6 @@
 #include "tests/played.h"
 
 #include "base/mem.h"
-#include "base/rand.h"
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
@@ -20,17 +19,12 @@
 #include <unistd.h>
 
 static struct {
-    struct rand chance;
     int64_t now_ns;
     bool shared;
     int forked;
     bool is_child;
     jmp_buf out;
 } world;
-
-static int draw(int n) {
-    return (int)rand_below(&world.chance, (uint64_t)n);
-}
 
 static int64_t played_now(void) {
     return world.now_ns += draw(100);
@@ -257,7 +251,6 @@ static void dump(uint64_t seed) {
     struct folder run = FOLDER_NONE;
     struct err err = {0};
     memset(&world, 0, sizeof(world));
-    rand_init(&world.chance, seed);
     world.shared = draw(2);
     begin_rounds();
     struct hang_dump_node nodes[3];

@@ -2,7 +2,6 @@
  * may not be seen are drawn; each file that is read and what is told is on record. */
 #include "tests/played.h"
 
-#include "base/rand.h"
 #include "base/str.h"
 #include "base/sys/file.h"
 #include "harness/observe/held.h"
@@ -14,7 +13,6 @@
 enum { DIRS = 16 };
 
 static struct {
-    struct rand chance;
     int depth; /* folders that are open */
     struct {
         char names[8][24];
@@ -22,10 +20,6 @@ static struct {
         struct dirent d;
     } dirs[DIRS];
 } world;
-
-static int draw(int n) {
-    return (int)rand_below(&world.chance, (uint64_t)n);
-}
 
 /* A process of number 12 has the children 121 and 122. */
 static int played_read(const char *path, size_t max, struct buf *out, struct err *err) {
@@ -107,7 +101,6 @@ static void sum_up(uint64_t seed) {
     BUF_FINI struct buf told = {0};
     struct json_writer w = {.out = &told};
     memset(&world, 0, sizeof(world));
-    rand_init(&world.chance, seed);
     held_add(&h, 1);
     held_add_descendants(&h, 1, without, (size_t)draw(4));
     json_object(&w, NULL);

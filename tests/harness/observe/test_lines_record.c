@@ -5,7 +5,6 @@
 
 #include "base/list.h"
 #include "base/mem.h"
-#include "base/rand.h"
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
 #include "harness/observe/lines.h"
@@ -27,7 +26,6 @@ struct played_file {
 };
 
 static struct {
-    struct rand chance;
     int64_t now_ns;
     struct lines *l;
     struct played_file v[FILES];
@@ -43,10 +41,6 @@ static struct {
     uint64_t sum;
     size_t lines;
 } world;
-
-static int draw(int n) {
-    return (int)rand_below(&world.chance, (uint64_t)n);
-}
 
 static int64_t played_now(void) {
     return world.now_ns;
@@ -284,7 +278,6 @@ static void draw_pattern(void) {
 static void observe_for(uint64_t seed, int steps) {
     struct err err = {0};
     memset(&world, 0, sizeof(world));
-    rand_init(&world.chance, seed);
     world.now_ns = 1000000000;
     world.inotify = -1;
     for (int i = 0; i < FILES; i++)

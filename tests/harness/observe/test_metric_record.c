@@ -2,19 +2,10 @@
  * whole sentence why not, is on record. */
 #include "tests/played.h"
 
-#include "base/rand.h"
 #include "base/str.h"
 #include "harness/observe/metric.h"
 
-static struct rand chance;
-
-static int draw(int n) {
-    return (int)rand_below(&chance, (uint64_t)n);
-}
-
-static const char *one(const char *const *v, int n) {
-    return v[draw(n)];
-}
+#define one(v, n) ((v)[draw(n)])
 
 static const char *const names[] = {"up", "up", "u:p_9", "UP", "up2", "2up", ""};
 static const char *const keys[] = {"job", "job", "node", "x", "9", ""};
@@ -50,7 +41,6 @@ static void put_series(struct buf *out, int labels) {
 }
 
 static void read_some(uint64_t seed) {
-    rand_init(&chance, seed);
     for (int i = 0; i < 60; i++) {
         BUF_FINI struct buf page = {0}, wanted = {0};
         char value[64] = "untouched";

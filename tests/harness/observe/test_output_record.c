@@ -4,7 +4,6 @@
 
 #include "base/list.h"
 #include "base/mem.h"
-#include "base/rand.h"
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
@@ -24,7 +23,6 @@ struct played_file {
 };
 
 static struct {
-    struct rand chance;
     int64_t now_ns;
     lines_fn *fn;
     void *arg;
@@ -32,10 +30,6 @@ static struct {
     int files;
     struct output_reader *o;
 } world;
-
-static int draw(int n) {
-    return (int)rand_below(&world.chance, (uint64_t)n);
-}
 
 static int64_t played_now(void) {
     return world.now_ns++;
@@ -203,7 +197,6 @@ static void observe(uint64_t seed) {
     static const struct scenario s = {.observe = {.v = plain, .n = sizeof(plain) / sizeof(*plain)}};
     struct err err = {0};
     memset(&world, 0, sizeof(world));
-    rand_init(&world.chance, seed);
     world.now_ns = 1000000000;
     noted_begin(NULL);
     world.o = output_new((struct loop *)&world, &noted.rec, &s, on_heard, &world, &err);

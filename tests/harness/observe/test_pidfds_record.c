@@ -5,7 +5,6 @@
 
 #include "base/list.h"
 #include "base/mem.h"
-#include "base/rand.h"
 #include "base/sys/clock.h"
 #include "base/sys/process.h"
 #include "harness/carrier/host_process.h"
@@ -30,7 +29,6 @@ struct played_worker {
 };
 
 static struct {
-    struct rand chance;
     int64_t now_ns;
     struct played_worker v[PIDS];
     struct pidfds *p;
@@ -44,10 +42,6 @@ static struct {
     int first, last;
     int watched, recorded;
 } world;
-
-static int draw(int n) {
-    return (int)rand_below(&world.chance, (uint64_t)n);
-}
 
 static int64_t played_now(void) {
     return world.now_ns += 3;
@@ -317,7 +311,6 @@ static void tell_many(void) {
 
 static void observe(uint64_t seed) {
     memset(&world, 0, sizeof(world));
-    rand_init(&world.chance, seed);
     world.now_ns = 1000000000;
     world.events = -1;
     world.info_works = seed % 4 == 0;

@@ -3,7 +3,6 @@
 #include "tests/played.h"
 
 #include "base/mem.h"
-#include "base/rand.h"
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
@@ -20,7 +19,6 @@
 enum { PID = 70, GIVEN = 900 };
 
 static struct {
-    struct rand chance;
     int64_t now_ns, late_ns;
     bool lives;
     int status, pidfd, out;
@@ -32,10 +30,6 @@ static struct {
     void *arg;
     bool answered;
 } world;
-
-static int draw(int n) {
-    return (int)rand_below(&world.chance, (uint64_t)n);
-}
 
 /* ---- the system ---- */
 
@@ -240,7 +234,6 @@ static void step(void) {
 static void set_world(uint64_t seed) {
     static const int statuses[] = {0, 0, 0, 2 << 8, SIGSEGV};
     memset(&world, 0, sizeof(world));
-    rand_init(&world.chance, seed);
     world.now_ns = 1000000000;
     world.prints = answers[seed % ANSWERS];
     world.of = strlen(world.prints);

@@ -2,21 +2,13 @@
  * a file that is read in pieces and may fail; each record is on record. */
 #include "tests/harness/observe/noted.h"
 
-#include "base/rand.h"
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "harness/observe/sayings.h"
 
 #include <unistd.h>
 
-static struct {
-    struct rand chance;
-    struct buf text;
-} world;
-
-static int draw(int n) {
-    return (int)rand_below(&world.chance, (uint64_t)n);
-}
+static struct { struct buf text; } world;
 
 static int64_t played_now(void) {
     return 9;
@@ -64,7 +56,6 @@ static void put_line(int len) {
 static void hear(uint64_t seed) {
     struct err err = {0};
     memset(&world, 0, sizeof(world));
-    rand_init(&world.chance, seed);
     noted_begin(NULL);
     for (int n = draw(30); n > 0; n--)
         put_line(draw(6) ? draw(40) : LINE_MAX_BYTES - 40 + draw(60));
@@ -94,7 +85,6 @@ static void test_so_much_is_heard_and_no_more(void **state) {
             memset(&world, 0, sizeof(world));
             buf_clear(&played.said);
             played.calls = played.fails_at = 0;
-            rand_init(&world.chance, 1);
             noted_begin(NULL);
             for (int i = 0; i < SAID_MAX + more && !bytes; i++)
                 buf_puts(&world.text, "rankrun: round 1\n");

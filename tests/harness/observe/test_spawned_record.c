@@ -3,7 +3,6 @@
 #include "tests/harness/observe/noted.h"
 
 #include "base/mem.h"
-#include "base/rand.h"
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
@@ -11,12 +10,6 @@
 #include "harness/observe/log_matcher.h"
 #include "harness/observe/spawned.h"
 #include "harness/scenario/pattern.h"
-
-static struct rand chance;
-
-static int draw(int n) {
-    return (int)rand_below(&chance, (uint64_t)n);
-}
 
 static const char *const numbers[] = {"0", "1", "2", "2147483647", "2147483648", "-1", "1x", ""};
 static const char *const names[] = {
@@ -110,7 +103,6 @@ static void match(void) {
 }
 
 static void observe(uint64_t seed) {
-    rand_init(&chance, seed);
     noted_begin(NULL);
     for (int i = 0; i < 12; i++) {
         spawn();
@@ -120,7 +112,7 @@ static void observe(uint64_t seed) {
 }
 
 static const struct play plays[] = {
-    {"tests/harness/observe/record/spawned.txt", observe, 24, true, {ESRCH, EACCES}}};
+    {"tests/harness/observe/record/spawned.txt", observe, 16, true, {ESRCH, EACCES}}};
 
 static void test_what_is_read_of_ranks_and_lines_is_on_record(void **state) {
     (void)state;

@@ -2,7 +2,6 @@
  * becomes of them and what cannot be read are drawn; each call and each look is on record. */
 #include "tests/played.h"
 
-#include "base/rand.h"
 #include "base/sha256.h"
 #include "base/str.h"
 #include "base/sys/file.h"
@@ -14,14 +13,9 @@
 #include <unistd.h>
 
 static struct {
-    struct rand chance;
     int64_t size;
     bool same; /* both streams are one file */
 } world;
-
-static int draw(int n) {
-    return (int)rand_below(&world.chance, (uint64_t)n);
-}
 
 static ssize_t played_readlink(const char *path, char *ret, size_t size) {
     if (fails("read %s, %zu", path, size))
@@ -113,7 +107,6 @@ static void look_at_them(uint64_t seed) {
     static const int sizes[] = {0, 1, 20, 4096, 4097, MARKED_MAX - 1, MARKED_MAX, MARKED_MAX + 1};
     struct worker_file v[WORKER_FILES_N];
     memset(&world, 0, sizeof(world));
-    rand_init(&world.chance, seed);
     world.same = draw(3) == 0;
     world.size = sizes[draw(8)];
     worker_files_open(v, 77);
