@@ -31,7 +31,8 @@ struct doubles doubles;
 
 void doubles_reset(void) {
     buf_fini(&doubles.said);
-    doubles = (struct doubles){.trouble = "", .output_dir = "", .address = "10.0.0.1"};
+    doubles =
+        (struct doubles){.trouble = "", .output_dir = "", .address = "10.0.0.1", .port_fd = -1};
 }
 
 static void said(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -486,7 +487,7 @@ int guard_start(struct guard *g, const struct worker_spec *s, struct err *err) {
          s->master_addr, s->master_port, s->group_rank, s->rank_base, s->local_world_size, s->role,
          s->role_rank_base, s->role_world_size, s->token, s->virtual_local_rank,
          s->deadline_required, s->lifeline, of(s->timer_file));
-    if (doubles.port_fd > 0)
+    if (doubles.port_fd >= 0)
         said("the port is %s", fcntl(doubles.port_fd, F_GETFD) < 0 ? "let go" : "still held");
     return doubles.start_rc < 0 ? err_say(err, doubles.start_rc, "no workers") : 0;
 }

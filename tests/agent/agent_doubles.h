@@ -38,7 +38,7 @@ extern struct doubles {
     void (*host_fn)(void *arg, bool found);
     void (*etcd_fn)(void *arg, const char *words);
     void *arg;   /* the agent */
-    int port_fd; /* the descriptor that the last port was reserved by */
+    int port_fd; /* the descriptor that the last port was reserved by; -1: none was */
     int event;   /* how many events the core was told */
 } doubles;
 

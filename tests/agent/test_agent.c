@@ -249,7 +249,7 @@ static void a_round(void) {
                                                 "info, output: the workers' output is in /out\n");
     second.round = 3;
     second.deadline_required = second.lifeline = false;
-    doubles.port_fd = 0;
+    doubles.port_fd = -1;
     ASK({.kind = ACTION_START, .start = &second}); /* the folder is told once */
     assert_said(HEARD BEGINS("3") "guard starts job, round 3: world 7 on 4, restart 11 of 12, "
                                   "master m:10, group 3, ranks from 5, 6 here, role r from 8 of 9, "

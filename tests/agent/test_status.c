@@ -354,10 +354,12 @@ static void test_who_is_gone_is_not_listened_for(void **state) {
     put(KEY_SESSION, a, &session);
     assert_int_equal(ask(one_beat), STATUS_FOUND);
     assert_told(ASKS WATCHES "stops\n", "");
+    static const union value plan = {.plan = {.group_rank = 2, .rank_base = 2, .world = 3}};
     n_pairs = 2;
     put(KEY_GONE, c, &gone);
     put(KEY_SESSION, a, &session);
     put(KEY_SESSION, b, &session);
+    put(KEY_PLAN, c, &plan); /* a place, and no session: its beat is not waited for */
     assert_int_equal(ask(two_beats), STATUS_FOUND);
     assert_told(ASKS WATCHES "so far\nstops\nstops\n", "");
 }
