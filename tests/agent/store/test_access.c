@@ -108,6 +108,8 @@ static void test_a_token_is_shown_where_one_is_known(void **state) {
     assert_null(store_access_token(&a));
     a.sealed = &sealed;
     assert_null(store_access_token(&a));
+    strcpy(sealed, "d");
+    assert_string_equal(store_access_token(&a), "d");
     strcpy(sealed, "drawn");
     assert_string_equal(store_access_token(&a), "drawn");
     a.token = "given";

@@ -201,6 +201,20 @@ static void test_only_who_asks_of_one_run_alone_is_its(void **state) {
     }
 }
 
+/* A run whose name is longer than a key may be is nobody's, though somebody has written it. */
+static void test_a_run_has_a_name_of_so_many_bytes(void **state) {
+    (void)state;
+    static char key[6000];
+    for (size_t n = 1000; n < 5000; n += n < 1030 ? 1 : 997) { /* up to and with the last slash */
+        memset(key, 'r', n + 3);
+        memcpy(key, "/rankrun/", 9);
+        memcpy(key + n - 1, "/cur", 5);
+        assert_false(answer_is_of_run(kv, kv_string(key), kv_string("")));
+        put_key(key, kv_string("{}"), 0);
+        assert_int_equal(answer_is_of_run(kv, kv_string(key), kv_string("")), n <= 1020);
+    }
+}
+
 /* ---- pieces ---- */
 
 /* A piece ends behind the pair with which it has 64 KB: with every length of the pairs. */
@@ -240,6 +254,7 @@ int main(int argc, char **argv) {
         TEST(test_there_are_so_many_leases),
         TEST(test_those_of_runs_stay),
         TEST(test_only_who_asks_of_one_run_alone_is_its),
+        TEST(test_a_run_has_a_name_of_so_many_bytes),
         TEST(test_a_piece_is_not_longer_than_it_must_be),
     };
     if (argc > 1)

@@ -250,14 +250,14 @@ static void end_it(int in_order, int same_session) {
     assert_true(lifelines_count(all) == 0 && line.freed == 1 && !line.closed);
     int64_t due_ns = lifeline_due_ns(how, virtual_ns);
     if (due_ns == INT64_MAX) {
-        assert_true(sources == 0 && count_gone() == gone);
+        assert_true(sources == 0 && count_gone() == gone && list_empty(&all->list));
     } else {
         assert_true(timer_ns == due_ns && sources == 1 && count_gone() == gone);
         virtual_ns = due_ns;
         due_fn(due_arg, due_ns);
         assert_int_equal(written - before, same_session);
         assert_int_equal(count_gone() - gone, same_session);
-        assert_int_equal(sources, 0);
+        assert_true(sources == 0 && list_empty(&all->list));
     }
     line = (struct line){.fd = 7};
 }

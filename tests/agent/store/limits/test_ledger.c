@@ -325,6 +325,20 @@ static void test_what_is_held_is_as_a_plain_model_has_it(void **state) {
     assert_null(ledger_free(NULL));
 }
 
+static void test_until_it_has_limits_nobody_is_ended(void **state) {
+    (void)state;
+    memset(m, 0, sizeof(m));
+    virtual_ns = 1000000;
+    ledger =
+        ledger_new((struct loop *)(void *)&of_loop, &bounds, (struct crowd *)(void *)&of_crowd);
+    struct evbuffer_cb_info info = {.n_added = (size_t)1 << 40};
+    do_open(0);
+    lines[0].in.fn((struct evbuffer *)(void *)&lines[0].in, &info, lines[0].in.arg);
+    assert_true(ledger_held(ledger) == (size_t)1 << 40 && !lines[0].shut);
+    assert_true(timer_ns - virtual_ns > INT64_MAX / 4); /* a century and more */
+    ledger_free(ledger);
+}
+
 static void test_a_connection_that_was_never_opened_has_no_account(void **state) {
     (void)state;
     ledger =
@@ -341,6 +355,7 @@ static void test_a_connection_that_was_never_opened_has_no_account(void **state)
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_held_is_as_a_plain_model_has_it),
+        cmocka_unit_test(test_until_it_has_limits_nobody_is_ended),
         cmocka_unit_test(test_a_connection_that_was_never_opened_has_no_account),
     };
     if (argc > 1)
