@@ -260,9 +260,9 @@ static void put_job(void) {
     str_copy(v.lead.uid, UID_SIZE, ONE_OF(uids));
     if (draw(3))
         put((struct store_key){.kind = KEY_LEAD}, &v);
-    for (int i = 0, places = draw(5); i < 5; i++)
+    for (int i = 0, places = draw(5), backwards = draw(2); i < 5; i++)
         if (draw(4))
-            put_member(uids[i], (places + 2 * i) % 5);
+            put_member(uids[backwards ? 4 - i : i], (places + 2 * i) % 5);
 }
 
 static void print_fields(const struct job_status *s) {

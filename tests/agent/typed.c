@@ -228,6 +228,8 @@ void typed_answer(struct buf *out, const char *line) {
     drawn = DRAWN_FIRST;
     buf_clear(&seen);
     int code = options_read(&made, (int)n - variables, words + variables, &arena, &err);
+    if (code == 0 && (err.code || err.msg[0]))
+        buf_printf(out, "\n  taken, and yet refused: %s", err.msg);
     if (code == 0)
         put_made(out);
     else
