@@ -34,13 +34,19 @@ static void put_number(struct buf *b, size_t n) {
     buf_put(b, text, sizeof(text));
 }
 
+/* The first header. */
+static void name_program(char ret[HEADER]) {
+    memset(ret, 0, HEADER);
+    str_copy(ret, HEADER, magic);
+}
+
 void remote_launch_write(const struct remote_launch *e, struct buf *ret) {
     BUF_FINI struct buf body = {0};
-    char name[HEADER] = "";
+    char name[HEADER];
     buf_put(&body, e->dir, strlen(e->dir) + 1);
     put_texts(&body, e->argv);
     put_texts(&body, e->env);
-    str_copy(name, sizeof(name), magic);
+    name_program(name);
     buf_put(ret, name, sizeof(name));
     put_number(ret, e->plain);
     put_number(ret, count(e->argv));
@@ -105,10 +111,11 @@ static int read_body(int fd, const size_t numbers[NUMBERS], struct arena *a,
 }
 
 int remote_launch_read(int fd, struct arena *a, struct remote_launch *ret, struct err *err) {
-    char name[HEADER];
+    char name[HEADER], own[HEADER];
     size_t numbers[NUMBERS] = {0};
     int code = read_all(fd, name, sizeof(name));
-    if (!code && (!memchr(name, '\0', sizeof(name)) || !str_eq(name, magic)))
+    name_program(own);
+    if (!code && memcmp(name, own, sizeof(own)) != 0)
         return err_say(err, -EBADMSG,
                        "what came is not from a rankrun of the same version (%s here)",
                        RANKQUAKE_VERSION);

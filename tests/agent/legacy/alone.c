@@ -262,12 +262,11 @@ static void turn(struct alone *o) {
 }
 
 static struct rendezvous_config config_draw(struct alone *o) {
-    struct rendezvous_config c = {.run_id = "job",
-                                  .node = "me",
-                                  .addr = "own.example",
-                                  .role = draw(o, 3) ? "default" : "other",
-                                  .attempt = "",
-                                  .slots = 1 + draw(o, 3)};
+    struct rendezvous_config c = {
+        .run_id = "job", .node = "me", .addr = "own.example", .role = "other", .attempt = ""};
+    if (draw(o, 3))
+        c.role = "default";
+    c.slots = 1 + draw(o, 3);
     c.host = draw(o, 2) ? "own.example 192.0.2.7" : NULL;
     c.min = 1 + draw(o, 3);
     c.max = c.min + draw(o, 3);
@@ -300,14 +299,12 @@ static void alone_begin(struct alone *o, uint64_t seed) {
     struct rendezvous_config c = config_draw(o);
     prefix = draw(o, 4) ? NULL : "/own";
     snprintf(o->rdzv, sizeof(o->rdzv), "%s/run_job/rdzv", prefix ? prefix : "/torchelastic/p2p");
-    o->peers = (struct peers){.tree = tree_model_new(),
-                              .chance = &o->chance,
-                              .rdzv = o->rdzv,
-                              .max = c.max,
-                              .torchrun = draw(o, 2),
-                              .newer = draw(o, 2),
-                              .calm = draw(o, 2),
-                              .strange = draw(o, 3) == 0};
+    o->peers = (struct peers){
+        .tree = tree_model_new(), .chance = &o->chance, .rdzv = o->rdzv, .max = c.max};
+    o->peers.torchrun = draw(o, 2);
+    o->peers.newer = draw(o, 2);
+    o->peers.calm = draw(o, 2);
+    o->peers.strange = draw(o, 3) == 0;
     o->slots = c.slots;
     o->trouble = troubles[draw(o, 5)];
     o->now_ns = (1 + draw(o, 9)) * S;

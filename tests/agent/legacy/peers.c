@@ -130,9 +130,12 @@ static const char *role_info(const struct peers *p, struct arena *a, int rank) {
         return strange[draw(p, 5)];
     if (draw(p, 30) == 0)
         return "{\"local_world_size\": 100000}";
+    const char *role = draw(p, 2) ? "default" : "other";
+    int slots = 1 + draw(p, 3);
+    const char *finds = draw(p, 3) ? "true" : "false";
     return arena_printf(
-        a, "{\"role\": \"%s\", \"rank\": %d, \"local_world_size\": %d, \"finds_master\": %s}",
-        draw(p, 2) ? "default" : "other", rank, 1 + draw(p, 3), draw(p, 3) ? "true" : "false");
+        a, "{\"role\": \"%s\", \"rank\": %d, \"local_world_size\": %d, \"finds_master\": %s}", role,
+        rank, slots, finds);
 }
 
 static void tell_master(const struct peers *p, struct arena *a, const struct document *d) {

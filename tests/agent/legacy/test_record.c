@@ -158,17 +158,15 @@ static void see_document(const struct document *d) {
 
 static void see_edit(const struct document *d) {
     BUF_FINI struct buf b = {0};
-    struct document_edit e = {.status = draw(2) ? statuses[draw(5)] : NULL,
-                              .add_rank = draw(2) ? d->n : -1,
-                              .uid = "me",
-                              .node = draw(2) ? "mine" : NULL,
-                              .host = draw(2) ? "mine.example 192.0.2.9" : NULL,
-                              .begin_keep_alives = draw(3) == 0,
-                              .add_keep_alive = draw(3) ? NULL : "/mine",
-                              .waiting = draw(3) - 1,
-                              .end = draw(3)   ? NULL
-                                     : draw(2) ? ""
-                                               : "it broke"};
+    struct document_edit e = {.uid = "me"};
+    e.status = draw(2) ? statuses[draw(5)] : NULL;
+    e.add_rank = draw(2) ? d->n : -1;
+    e.node = draw(2) ? "mine" : NULL;
+    e.host = draw(2) ? "mine.example 192.0.2.9" : NULL;
+    e.begin_keep_alives = draw(3) == 0;
+    e.add_keep_alive = draw(3) ? NULL : "/mine";
+    e.waiting = draw(3) - 1;
+    e.end = draw(3) ? NULL : draw(2) ? "" : "it broke";
     document_write(d, &e, &b);
     see_text(buf_str(&b));
 }
@@ -179,7 +177,8 @@ static void play_states(uint64_t seed) {
     for (int i = 0; i < 100; i++) {
         BUF_FINI struct buf text = {0};
         draw_state(&text);
-        document_read(&d, draw(30) ? buf_str(&text) : NULL, draw(9));
+        int modified = draw(9);
+        document_read(&d, draw(30) ? buf_str(&text) : NULL, modified);
         see_document(&d);
         see_edit(&d);
     }
@@ -210,9 +209,10 @@ static void tell_key(struct keys *k, int version, const char *name, const char *
 
 static const char *draw_info(struct keys *k) {
     static const int slots[] = {1, 2, 3, 0, -1, 100000, 100001};
-    return draw(10) ? arena_printf(&k->arena, "{\"role\": \"r%d\", \"local_world_size\": %d}",
-                                   draw(3), slots[draw(3) ? draw(3) : draw(7)])
-                    : "no JSON";
+    int role = draw(3), n = slots[draw(3) ? draw(3) : draw(7)];
+    return draw(10)
+               ? arena_printf(&k->arena, "{\"role\": \"r%d\", \"local_world_size\": %d}", role, n)
+               : "no JSON";
 }
 
 static void draw_keys(struct keys *k) {
@@ -224,10 +224,11 @@ static void draw_keys(struct keys *k) {
         int version = draw(8) ? 3 : 2;
         if (draw(3))
             put_key(k, arena_printf(&k->arena, "v_%d/rank_%d", version, i), "");
+        const char *info = draw_info(k);
         if (draw(6))
             tell_key(k, version,
                      arena_printf(&k->arena, "torchelastic/role_info%s%d", draw(2) ? "/" : "", i),
-                     draw_info(k));
+                     info);
         if (draw(4) == 0)
             tell_key(k, version,
                      arena_printf(&k->arena, "torchelastic/agent/terminal_state%s%d",
