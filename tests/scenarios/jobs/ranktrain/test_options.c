@@ -388,6 +388,13 @@ static void test_the_environment_says_who_this_is(void **state) {
     memset(id + strlen(id), 'i', OPTIONS_RUN_ID + 20);
     assert_int_equal(parse("", id, &o, &err), 0);
     assert_int_equal(strlen(o.run_id), OPTIONS_RUN_ID - 1);
+    assert_int_equal(parse("", "", &o, &err), 0);
+    assert_true(o.rank == 0 && o.world == 1 && o.local_rank == 0 && o.master_port == 0);
+    assert_true(o.round == 0 && o.restart_count == 0 && !o.master_addr && !*o.run_id);
+    assert_int_equal(parse("", "LOCAL_RANK=2", &o, &err), 0); /* without the number of them */
+    assert_int_equal(o.local_rank, 2);
+    assert_int_equal(parse("", "LOCAL_WORLD_SIZE=1", &o, &err), 0);
+    assert_int_equal(o.local_rank, 0);
     assert_int_equal(parse("", "MASTER_ADDR=here MASTER_PORT=1", &o, &err), 0);
     assert_int_equal(o.rank, 0);
     assert_int_equal(o.world, 1);
