@@ -20,7 +20,7 @@ trap 'rm -rf "$place"' EXIT
 host=$(hostname)
 without_chance() {
     sed -E "s,$place/?,,g; s/\b$host\b/HOST/g"'; s/\b(pid|process) [0-9]+/\1 N/g; s/("(pid|timestamp|total_run_time|stop_ms|rendezvous_ms|start_ms)":)[0-9]+/\1N/g
-        s/"worker_id":"[0-9]+"/"worker_id":"N"/; s/\b(stop|rendezvous|start) [0-9]+ ms/\1 N ms/g; s/20[0-9]{2}-[0-9]{2}-[0-9]{2}[ T][0-9:.]+( UTC|Z)/TIME/g
+        s/"worker_id":"[0-9]+"/"worker_id":"N"/; s/\b(stop|rendezvous|start|waits) [0-9]+ ms/\1 N ms/g; s/20[0-9]{2}-[0-9]{2}-[0-9]{2}[ T][0-9:.]+( UTC|Z)/TIME/g
         s/\b([0-9a-f]{16}){1,2}\b/ID/g; s/\b(ID|kept|torchelastic|rankrun|r)_[A-Za-z0-9]{8}\b/\1_N/g; s/(outcome|reason)\.[A-Za-z0-9]{1,8}\b/\1.N/g; s/^$/~/'
 }
 answer_to() { # answer_to LINE
