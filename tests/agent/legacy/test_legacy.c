@@ -123,6 +123,29 @@ static void test_what_it_is_told_is_copied(void **state) {
     legacy_free(l);
 }
 
+/* Behind its exit an agent asks for nothing, whatever comes. */
+static void test_who_has_ended_asks_for_nothing(void **state) {
+    (void)state;
+    static const enum event_kind kinds[] = {EVENT_START, EVENT_TIMER, EVENT_GROUP_REAPED};
+    struct rendezvous_config c = config_of();
+    struct err err = {0};
+    size_t n = 0;
+    struct legacy *l = legacy_new(&c, NULL, 1, &err);
+    struct tree_answer answer = {.result = TREE_STRANGE, .text = "a web server"};
+    const struct action *a =
+        legacy_step(l, &(struct event){.kind = EVENT_START}, (struct now){1, 1}, &n);
+    struct event e = {.kind = EVENT_TREE, .tree = {.id = a->tree.id, .answer = &answer}};
+    a = legacy_step(l, &e, (struct now){2, 2}, &n);
+    assert_int_equal(n, 1);
+    assert_int_equal(a->kind, ACTION_EXIT);
+    assert_int_equal(a->exit.code, 64);
+    for (int i = 0; i < 3; i++) {
+        legacy_step(l, &(struct event){.kind = kinds[i]}, (struct now){3, 3}, &n);
+        assert_int_equal(n, 0);
+    }
+    legacy_free(l);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_id_is_a_part_of_a_key),
@@ -130,6 +153,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_names_are_as_long_as_there_is_room),
         cmocka_unit_test(test_nothing_is_nothing_to_free),
         cmocka_unit_test(test_what_it_is_told_is_copied),
+        cmocka_unit_test(test_who_has_ended_asks_for_nothing),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
