@@ -2,6 +2,7 @@
  * own. */
 #include "agent/workers/vfork_spawn.h"
 #include "tests/agent/experiment.h"
+#include "base/sys/descriptors.h"
 
 #include <stdlib.h>
 
@@ -81,6 +82,7 @@ static void test_a_worker_that_hangs_before_its_exec_does_not_hang_the_guard(voi
 }
 
 int main(int argc, char **argv) {
+    descriptors_open_standard(); /* those of the processes that are started here */
     self = argv[0];
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

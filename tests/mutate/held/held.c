@@ -1,7 +1,7 @@
 /* held: linked into a unit test, it looks at the end of the program whether all that was opened and started has been given
  * back: descriptors that were not open at the beginning are listed with what they lead to, and children that nobody has
- * waited for. Either ends the program with 1. A child that ends where it was forked is not asked. The test begins without a
- * standard input: who takes descriptor 0 for none does not give it back. */
+ * waited for. Either ends the program with 1. A child that ends where it was forked is not asked. A test
+ * whose standard input is empty begins without one: who takes descriptor 0 for none does not give it back. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -21,20 +21,32 @@ static int descriptor_of(const struct dirent *e, const DIR *dir) {
     return *e->d_name == '.' || fd == dirfd((DIR *)dir) || fd >= DESCRIPTORS_MAX ? -1 : fd;
 }
 
+static void target_of(int fd, char ret[PATH_MAX]) {
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(path, ret, PATH_MAX - 1);
+    ret[n > 0 ? n : 0] = '\0';
+}
+
+static bool leads_nowhere(int fd) {
+    char target[PATH_MAX];
+    target_of(fd, target);
+    return strcmp(target, "/dev/null") == 0;
+}
+
 /* Says so if it is still open for no reason: who gives those that are started a standard input keeps it. */
 static bool tell(int fd) {
-    char path[64], target[PATH_MAX];
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(path, target, sizeof(target) - 1);
-    target[n > 0 ? n : 0] = '\0';
-    if (fd == STDIN_FILENO && strcmp(target, "/dev/null") == 0)
+    char target[PATH_MAX];
+    if (fd == STDIN_FILENO && leads_nowhere(fd))
         return false;
+    target_of(fd, target);
     fprintf(stderr, "descriptor %d is still open: %s\n", fd, target);
     return true;
 }
 
 __attribute__((constructor)) static void begin(void) {
-    close(STDIN_FILENO);
+    if (leads_nowhere(STDIN_FILENO))
+        close(STDIN_FILENO);
     DIR *dir = opendir("/proc/self/fd");
     owner = getpid();
     for (struct dirent *e; dir && (e = readdir(dir));) {

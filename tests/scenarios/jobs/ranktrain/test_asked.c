@@ -1,6 +1,7 @@
 /* SIGTERM that is read and not delivered, and the time that is left behind it. */
 #include "scenarios/jobs/ranktrain/asked.h"
 #include "scenarios/jobs/ranktrain/net/deadline.h"
+#include "base/sys/descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -125,6 +126,7 @@ static void test_without_descriptors_nothing_is_changed(void **state) {
 }
 
 int main(int argc, char **argv) {
+    descriptors_open_standard(); /* what is told of numbers begins behind them */
 #define TEST(name) cmocka_unit_test_teardown(test_##name, teardown)
     const struct CMUnitTest tests[] = {
         TEST(asked_once_it_stays_asked),

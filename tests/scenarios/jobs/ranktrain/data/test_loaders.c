@@ -2,6 +2,7 @@
 #include "scenarios/jobs/ranktrain/data/loaders.h"
 #include "scenarios/jobs/ranktrain/data/packing.h"
 #include "scenarios/jobs/ranktrain/data/sampler.h"
+#include "base/sys/descriptors.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -323,6 +324,7 @@ static void test_loaders_that_cannot_be_started_leave_nothing(void **state) {
 }
 
 int main(int argc, char **argv) {
+    descriptors_open_standard(); /* what is told of numbers begins behind them */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_come_in_any_order),
         cmocka_unit_test(test_an_image_that_has_rotted_is_an_error_of_its_step),
