@@ -1,17 +1,9 @@
 /* Spoiled: what is said of each planted case when the run was broken off, or the harness was away, or
- * something was in its way, or all of it was another kind of run or asked for something else, is what was said before.
- *
- *   test_spoiled --show "samples: two ranks count the same shard"   all of it, in full
- *
- * `make verdicts` writes anew what is compared with. */
-#include "tests/harness/judge/checks/all_cases.h"
+ * something was in its way, or all of it was another kind of run or asked for something else, is what was said before. */
 #include "tests/harness/judge/checks/cases_judge.h"
-#include "tests/harness/judge/checks/verdicts_compare.h"
+#include "tests/harness/judge/checks/each_case.h"
 
 #include "base/rand.h"
-
-#include <inttypes.h>
-#include <malloc.h>
 
 /* ---- another scenario ---- */
 
@@ -181,13 +173,8 @@ static void put_verdict(struct buf *out, const struct verdict *v, const char *ch
     buf_printf(out, "first %s, exit %d\n", first ? first->check : "nothing", v->exit_code);
 }
 
-struct spoiled {
-    size_t asked, otherwise; /* so often; so often with another answer than the case as it is */
-    uint64_t sum;
-};
-
-static void note(struct spoiled *ret, const struct planted_case *c, const struct spoiler *s,
-                 size_t at, const struct buf *text, struct buf *told) {
+static void note(struct case_alterations *ret, const struct planted_case *c,
+                 const struct spoiler *s, size_t at, const struct buf *text, struct buf *told) {
     struct buf said = {0};
     struct verdict v;
     buf_puts(&said, s->name);
@@ -205,7 +192,7 @@ static void note(struct spoiled *ret, const struct planted_case *c, const struct
     buf_fini(&said);
 }
 
-static void spoil(struct spoiled *ret, const struct planted_case *c, struct buf *told) {
+static void spoil(struct case_alterations *ret, const struct planted_case *c, struct buf *told) {
     ARENA_FINI struct arena a = {0};
     struct buf text = {0};
     struct rand r;
@@ -214,7 +201,7 @@ static void spoil(struct spoiled *ret, const struct planted_case *c, struct buf 
     for (const char *at = c->name; *at; at++)
         seed = seed * 31 + (unsigned char)*at;
     rand_init(&r, seed);
-    *ret = (struct spoiled){.sum = VERDICTS_SUM_OF_NOTHING};
+    *ret = (struct case_alterations){.sum = VERDICTS_SUM_OF_NOTHING};
     planted_text(&text, c->history, c->edits);
     char **lines = str_split(&a, arena_strdup(&a, buf_str(&text)), '\n', &n);
     for (size_t i = 0; i < sizeof(spoilers) / sizeof(*spoilers); i++) {
@@ -228,45 +215,11 @@ static void spoil(struct spoiled *ret, const struct planted_case *c, struct buf 
 
 static void test_what_is_said_of_a_spoiled_run_is_the_same_as_before(void **state) {
     (void)state;
-    struct buf is = {0};
-    for (const struct planted_case *c = cases.first; c; c = c->next) {
-        struct spoiled of;
-        spoil(&of, c, NULL);
-        assert_true(of.asked > 20);
-        buf_printf(&is, "%s: %s: %zu of %zu otherwise, %016" PRIx64 "\n", c->check, c->name,
-                   of.otherwise, of.asked, of.sum);
-    }
-    compare("spoiled", &is);
-    buf_fini(&is);
-}
-
-static int show(const char *what) {
-    int shown = 0;
-    read_cases(NULL);
-    for (const struct planted_case *c = cases.first; c; c = c->next) {
-        struct spoiled of;
-        struct buf name = {0}, out = {0};
-        buf_printf(&name, "%s: %s", c->check, c->name);
-        if (str_eq(buf_str(&name), what)) {
-            spoil(&of, c, &out);
-            fputs(buf_str(&out), stdout);
-            shown++;
-        }
-        buf_fini(&name);
-        buf_fini(&out);
-    }
-    drop_cases(NULL);
-    return shown ? 0 : 64;
+    each_case_compare(spoil, "spoiled", 20);
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_said_of_a_spoiled_run_is_the_same_as_before),
-    };
-    if (argc == 3 && str_eq(argv[1], "--show"))
-        return show(argv[2]);
-    fill = argc == 2 && str_eq(argv[1], "--fill");
-    mallopt(M_MMAP_THRESHOLD, 1 << 26); /* what one run gives back the next one takes */
-    mallopt(M_TRIM_THRESHOLD, 1 << 28);
-    return cmocka_run_group_tests(tests, read_cases, drop_cases);
+    const struct CMUnitTest test =
+        cmocka_unit_test(test_what_is_said_of_a_spoiled_run_is_the_same_as_before);
+    return each_case_main(argc, argv, spoil, &test);
 }
