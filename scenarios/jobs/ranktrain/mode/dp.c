@@ -158,14 +158,16 @@ static void dp_close(struct trainer *t) {
     int started = 0, n = dp ? dp->n : 0;
     for (int i = 0; i < n; i++)
         started += dp->devices[i].started;
-    if (dp && started == n) {
+    bool all = started == n, none = started == 0;
+    if (dp && all) {
         dp->ends = true;
         pthread_barrier_wait(&dp->begun);
     }
-    for (int i = 0; i < n && (started == n || started == 0); i++)
-        device_close(&dp->devices[i], t->compute);
-    if (started == n || started == 0)
+    if (all || none) {
+        for (int i = 0; i < n; i++)
+            device_close(&dp->devices[i], t->compute);
         free(dp);
+    }
     work_close(t);
 }
 
