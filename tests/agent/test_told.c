@@ -382,9 +382,6 @@ static void test_what_is_told_is_what_is_on_record(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_is_told_is_what_is_on_record)};
-    int rc;
-    if (on_record_written(argc, argv, path, say, &rc))
-        return rc;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest test = cmocka_unit_test(test_what_is_told_is_what_is_on_record);
+    return on_record_main(argc, argv, path, say, &test);
 }

@@ -309,13 +309,6 @@ static void test_what_is_asked_for_is_what_was_asked_for(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_asked_for_is_what_was_asked_for),
-    };
-    int code;
-    if (on_record_written(argc, argv, path, put_all, &code))
-        return code;
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest test = cmocka_unit_test(test_what_is_asked_for_is_what_was_asked_for);
+    return on_record_main(argc, argv, path, put_all, &test);
 }

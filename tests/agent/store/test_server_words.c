@@ -210,13 +210,6 @@ static void test_each_answer_is_the_same_to_the_last_word(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_answer_is_the_same_to_the_last_word),
-    };
-    int code;
-    if (on_record_written(argc, argv, path, say, &code))
-        return code;
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest test = cmocka_unit_test(test_each_answer_is_the_same_to_the_last_word);
+    return on_record_main(argc, argv, path, say, &test);
 }
