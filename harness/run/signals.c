@@ -20,12 +20,18 @@ struct watched_worker {
     bool told; /* to end, by its launcher: its group has been looked at */
 };
 
+struct group_member {
+    pid_t pid, leader;
+};
+
 struct signals {
     struct signal_events *events; /* NULL: the kernel does not tell */
     struct err why;
     struct loop_source *source;
     struct watched_worker *workers;
     size_t workers_n;
+    struct group_member *members; /* all that record_group has told */
+    size_t members_n;
 };
 
 static struct watched_worker *find(const struct signals *s, pid_t pid) {
@@ -35,10 +41,22 @@ static struct watched_worker *find(const struct signals *s, pid_t pid) {
     return NULL;
 }
 
-/* A worker as launchers start it leads a process group; who has ended may be in none any more. */
+/* Who led the group in which we have seen a process that is gone; 0: nobody did. */
+static pid_t leader_then(const struct signals *s, pid_t pid) {
+    for (size_t i = s->members_n; i-- > 0;)
+        if (s->members[i].pid == pid)
+            return s->members[i].leader;
+    return 0;
+}
+
+/* A worker as launchers start it leads a process group; who has ended is in none any more, though its signal is
+ * read only now. */
 static struct watched_worker *worker_of(const struct signals *s, pid_t pid) {
     struct watched_worker *w = find(s, pid);
-    return w ? w : find(s, getpgid(pid));
+    if (w)
+        return w;
+    pid_t leader = getpgid(pid);
+    return find(s, leader < 0 ? leader_then(s, pid) : leader);
 }
 
 static bool is_agent(const struct engine *e, pid_t pid) {
@@ -71,8 +89,9 @@ static bool was_there(pid_t pid, uint64_t since_ticks, struct process_look *ret)
            ret->start_ticks < since_ticks;
 }
 
-static void put_member(struct json_writer *w, pid_t pid) {
+static void put_member(struct signals *s, struct json_writer *w, pid_t pid, pid_t leader) {
     char name[64];
+    mem_push(s->members, s->members_n) = (struct group_member){pid, leader};
     json_object(w, NULL);
     json_put_i64(w, "pid", pid);
     json_put_string(w, "name", process_name(pid, name, sizeof(name)));
@@ -99,7 +118,7 @@ static void record_group(struct engine *e, const struct watched_worker *leader, 
     for (size_t i = 0; i < n; i++)
         if (pids[i] != leader->pid && getpgid(pids[i]) == leader->pid &&
             was_there(pids[i], since, &look))
-            put_member(w, pids[i]);
+            put_member(own(e, signals), w, pids[i], leader->pid);
     json_end_array(w);
     free(pids);
     engine_recorded(e);
@@ -185,7 +204,9 @@ static void close_signals(struct engine *e) {
     s->source = loop_source_free(s->source);
     s->events = signal_events_close(s->events);
     free(s->workers);
+    free(s->members);
     s->workers = NULL;
+    s->members = NULL;
 }
 
 const struct run_part run_part_signals = {
