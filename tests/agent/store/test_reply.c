@@ -3,102 +3,37 @@
 #include "agent/store/reply.h"
 
 #include "agent/core/kv.h"
-#include "agent/store/limits/crowd.h"
-#include "agent/store/limits/flow.h"
-#include "base/rand.h"
 
 #include <event2/buffer.h>
-#include <event2/http.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { CLIENTS = 12, KEYS = 4000 };
-
-/* A request, its connection and its output. */
-static struct client {
-    int agent, gone; /* gone: the request is off its connection */
-    int status, ended, freed, told_end, wants;
-    struct buf text;
-    crowd_close_fn *closed;
-    void *closed_arg;
-    struct flow_item *item;
-    const struct flow_ops *ops;
-    size_t held;         /* keys that it holds; 0: none is on its way to it */
-    struct buf expected; /* the whole answer */
+#define CLIENTS_ALL CLIENTS
+#define CLIENT_MORE                                                                                \
+    int status;                                                                                    \
+    size_t held;         /* keys that it holds; 0: none is on its way to it */                     \
+    struct buf expected; /* the whole answer */                                                    \
     bool taken_over;
-} clients[CLIENTS];
-
-static struct client *client_of(const void *p) {
-    return (struct client *)(uintptr_t)p;
-}
-
-static void fake_close(struct evhttp_connection *c, crowd_close_fn *fn, void *arg) {
-    client_of(c)->closed = fn;
-    client_of(c)->closed_arg = arg;
-}
-
-static void fake_add(struct flow_item *i, const struct flow_ops *ops, struct evhttp_request *req,
-                     bool agent) {
-    struct client *c = client_of(req);
-    *i = (struct flow_item){.ops = ops, .req = req, .agent = agent};
-    assert_int_equal(agent, c->agent);
-    c->item = i;
-    c->ops = ops;
-}
+#include "tests/agent/store/fake_client.h"
 
 static void fake_remove(const struct flow_item *i) {
     client_of(i->req)->item = NULL;
 }
 
-static char of_crowd, of_flow;
-
-/* Everything is asked of whom it belongs to. */
-static void is(const void *p, const void *expected) {
-    assert_ptr_equal(p, expected);
-}
-
-#define evhttp_request_get_connection(r)                                                           \
-    (client_of(r)->gone ? NULL : (struct evhttp_connection *)(void *)(r))
-#define evhttp_request_free(r)               (client_of(r)->freed++)
 #define evhttp_request_get_output_buffer(r)  ((struct evbuffer *)(void *)(r))
-#define evhttp_request_get_output_headers(r) ((void *)(r))
 #define evhttp_send_reply(r, code, why, out)                                                       \
     (assert_null(why), assert_null(out), client_of(r)->status = (code), client_of(r)->ended++)
 #define evhttp_send_reply_start(r, code, why) (assert_null(why), client_of(r)->status = (code))
-#define evhttp_send_reply_end(r)              (client_of(r)->ended++)
 #define evhttp_add_header(h, name, value)                                                          \
     (assert_string_equal(name, "Content-Type"), assert_string_equal(value, type_expected))
 #define evbuffer_add(b, p, n) buf_put(&client_of(b)->text, p, n)
-#define crowd_rank_of(crowd, c)                                                                    \
-    (is(crowd, &of_crowd), client_of(c)->agent ? CROWD_AGENT : CROWD_GUEST)
-#define crowd_on_close(crowd, c, fn, arg) (is(crowd, &of_crowd), fake_close(c, fn, arg))
-#define crowd_end(crowd, c)               (is(crowd, &of_crowd), client_of(c)->told_end++)
-#define crowd_address(crowd, c)           (is(crowd, &of_crowd), is(c, c), "198.51.100.7")
-#define flow_add(f, i, ops, req, agent)   (is(f, &of_flow), fake_add(i, ops, req, agent))
-#define flow_want(i)                      (client_of((i)->req)->wants = 1)
 #define flow_remove(i)                    fake_remove(i)
 static const char *type_expected = "application/json";
 #include "agent/store/reply.c"
 
 static struct kv *kv;
 static struct replies *replies;
-static struct rand chance;
-static int slow;
-
-static int draw(int n) {
-    return (int)rand_below(&chance, (uint64_t)n);
-}
-
-static void on_slow(void *arg, const char *who) {
-    assert_ptr_equal(arg, &slow);
-    assert_string_equal(who, "198.51.100.7");
-    slow++;
-}
 
 static void put_key(int i, int value) {
     char key[16], text[40];

@@ -2,103 +2,38 @@
  * turn it is are this file's. */
 #include "agent/store/stream.h"
 
-#include "agent/store/limits/crowd.h"
-#include "agent/store/limits/flow.h"
 #include "agent/store/watch.h"
-#include "base/rand.h"
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
-#include <event2/http.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 enum { CLIENTS = 24 };
-
-/* A request, its connection and its bufferevent. */
-static struct client {
-    int open, agent, gone; /* gone: the request is off its connection */
-    int wants, started, ended, freed, told_end, timeouts_off, removed;
-    struct buf text;
-    crowd_close_fn *closed;
-    void *closed_arg;
-    struct flow_item *item;
-    const struct flow_ops *ops;
-    char key[2], end[2];
+#define CLIENTS_ALL (CLIENTS + STREAM_RANGES_MAX + 2)
+#define CLIENT_MORE                                                                                \
+    int open, started, timeouts_off, removed;                                                      \
+    char key[2], end[2];                                                                           \
     int64_t next; /* the revision from which on it has not been told */
-} clients[CLIENTS + STREAM_RANGES_MAX + 2];
-
-static struct client *client_of(const void *p) {
-    return (struct client *)(uintptr_t)p;
-}
+#include "tests/agent/store/fake_client.h"
 
 static void fake_chunk(struct evhttp_request *req, struct evbuffer *out) {
     size_t n = evbuffer_get_length(out);
     buf_put(&client_of(req)->text, (const char *)evbuffer_pullup(out, -1), n);
 }
 
-static void fake_close(struct evhttp_connection *c, crowd_close_fn *fn, void *arg) {
-    client_of(c)->closed = fn;
-    client_of(c)->closed_arg = arg;
-}
-
-static void fake_add(struct flow_item *i, const struct flow_ops *ops, struct evhttp_request *req,
-                     bool agent) {
-    struct client *c = client_of(req);
-    *i = (struct flow_item){.ops = ops, .req = req, .agent = agent};
-    assert_int_equal(agent, c->agent);
-    c->item = i;
-    c->ops = ops;
-}
-
-static char of_crowd, of_flow;
-
-/* Everything is asked of whom it belongs to. */
-static void is(const void *p, const void *expected) {
-    assert_ptr_equal(p, expected);
-}
-
-#define evhttp_request_get_connection(r)                                                           \
-    (client_of(r)->gone ? NULL : (struct evhttp_connection *)(void *)(r))
-#define evhttp_request_free(r)                (client_of(r)->freed++)
 #define evhttp_send_reply_chunk(r, out)       fake_chunk(r, out)
 #define evhttp_send_reply_start(r, code, why) (is(why, NULL), client_of(r)->started = (code))
-#define evhttp_send_reply_end(r)              (client_of(r)->ended++)
-#define evhttp_request_get_output_headers(r)  ((void *)(r))
 #define evhttp_add_header(h, name, value)                                                          \
     (assert_string_equal(name, "Content-Type"), assert_string_equal(value, "application/json"))
 #define evhttp_connection_get_bufferevent(c) ((void *)(c))
 #define bufferevent_set_timeouts(b, r, w)    (is(r, NULL), is(w, NULL), client_of(b)->timeouts_off = 1)
-#define crowd_rank_of(crowd, c)                                                                    \
-    (is(crowd, &of_crowd), client_of(c)->agent ? CROWD_AGENT : CROWD_GUEST)
-#define crowd_on_close(crowd, c, fn, arg) (is(crowd, &of_crowd), fake_close(c, fn, arg))
-#define crowd_end(crowd, c)               (is(crowd, &of_crowd), client_of(c)->told_end++)
-#define crowd_address(crowd, c)           (is(crowd, &of_crowd), is(c, c), "198.51.100.7")
-#define flow_add(f, i, ops, req, agent)   (is(f, &of_flow), fake_add(i, ops, req, agent))
-#define flow_want(i)                      (client_of((i)->req)->wants = 1)
 #define flow_remove(i)                    (client_of((i)->req)->removed++)
 #include "agent/store/stream.c"
 
 static struct kv *kv;
 static struct streams *streams;
-static struct rand chance;
-static int slow;
 static struct arena arena;
-
-static int draw(int n) {
-    return (int)rand_below(&chance, (uint64_t)n);
-}
-
-static void on_slow(void *arg, const char *who) {
-    assert_ptr_equal(arg, &slow);
-    assert_string_equal(who, "198.51.100.7");
-    slow++;
-}
 
 static void begin(size_t history_max) {
     struct stream_parts parts = {.crowd = (struct crowd *)(void *)&of_crowd,
