@@ -4,10 +4,11 @@
  *
  * In the arguments %r stands for the rank. Rank 0 is held at the end of STEP until the RANK (-1: each)
  * has got SIGNAL (0: never); one that was stopped is killed when rank 0 has ended. SPAWN_LOST in the
- * environment, "SIGNAL RANK", is sent just before that. With SPAWN_AGAIN in the
- * environment it is started once more when it has ended, alone. Everything the ranks
- * print is passed on; then one line per rank follows, "rank 2 exit 1" or "rank 2 signal 9". Ends
- * with everything it started when it takes longer than 100 s. */
+ * environment, "SIGNAL RANK", is sent just after that to a rank that gets no other: before it, those
+ * that miss their peer first would end for that. With SPAWN_AGAIN in the environment the rank is
+ * started once more when it has ended, alone. Everything the ranks print is passed on; then one line
+ * per rank follows, "rank 2 exit 1" or "rank 2 signal 9". Ends with everything it
+ * started when it takes longer than 100 s. */
 #include "tests/own_port.h"
 #include "tests/scenarios/jobs/ranktrain/breakpoint.h"
 
@@ -68,13 +69,14 @@ struct world {
 static void strike(struct world *w) {
     const char *lost = getenv("SPAWN_LOST");
     int status, signo;
-    if (lost && sscanf(lost, "%d %d", &signo, &w->lost) == 2)
-        kill(w->pids[w->lost], signo);
+    bool loses = lost && sscanf(lost, "%d %d", &signo, &w->lost) == 2;
     for (int i = 0; i < w->n && w->rank < 0; i++)
         if (i != w->lost)
             kill(w->pids[i], w->signo);
     if (w->rank >= 0)
         kill(w->pids[w->rank], w->signo);
+    if (loses)
+        kill(w->pids[w->lost], signo);
     if (!w->again)
         return;
     while (waitpid(w->pids[w->rank], &status, 0) < 0 && errno == EINTR)
