@@ -14,15 +14,6 @@ static struct kv_lease *lease_find(const struct kv *kv, int64_t id) {
     return NULL;
 }
 
-void kv_lease_copy(struct kv *to, const struct kv *from) {
-    to->n_leases = to->cap_leases = from->n_leases;
-    to->leases = malloc((from->n_leases + 1) * sizeof(*to->leases));
-    if (!to->leases)
-        abort();
-    if (from->n_leases)
-        memcpy(to->leases, from->leases, from->n_leases * sizeof(*to->leases));
-}
-
 bool kv_lease_exists(const struct kv *kv, int64_t id) {
     return lease_find(kv, id) != NULL;
 }

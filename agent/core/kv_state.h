@@ -69,9 +69,6 @@ size_t kv_places_of(const struct kv *kv, struct kv_bytes key, struct kv_bytes en
  * caller's: whoever deletes many moves the rest once, not once for each. */
 void kv_record_delete(struct kv *kv, struct kv_record *r, int64_t revision);
 
-/* kv_lease.c */
-void kv_lease_copy(struct kv *to, const struct kv *from);
-
 /* kv_watch.c */
 void kv_log_push(struct kv_log *log, struct kv_record *r);
 void kv_log_drop_below(struct kv *kv, struct kv_log *log, int64_t revision);

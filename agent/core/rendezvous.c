@@ -29,7 +29,7 @@ static int config_check(const struct rendezvous_config *c, struct err *err) {
     return timing_check(&c->timing, err);
 }
 
-static void config_own(struct rendezvous *r, const struct rendezvous_config *config) {
+void rendezvous_own(struct rendezvous *r, const struct rendezvous_config *config) {
     r->config = *config;
     r->config.run_id = arena_strdup(&r->strings, config->run_id);
     r->config.node = arena_strdup(&r->strings, config->node);
@@ -43,7 +43,7 @@ struct rendezvous *rendezvous_new(const struct rendezvous_config *config, uint64
     if (config_check(config, err))
         return NULL;
     struct rendezvous *r = mem_new(struct rendezvous);
-    config_own(r, config);
+    rendezvous_own(r, config);
     rand_init(&r->rand, seed);
     r->due_ns = INT64_MAX;
     group_init(r);
@@ -61,29 +61,11 @@ struct rendezvous *rendezvous_free(struct rendezvous *r) {
     return NULL;
 }
 
-struct rendezvous *rendezvous_copy(const struct rendezvous *from) {
-    struct rendezvous *r = malloc(sizeof(*r));
-    if (!r)
-        abort();
-    *r = *from;
-    memset(&r->strings, 0, sizeof(r->strings));
-    memset(&r->arena, 0, sizeof(r->arena));
-    r->actions = NULL;
-    r->n_actions = r->cap_actions = 0;
-    config_own(r, &from->config);
-    view_copy(&r->coordinator.view, &from->coordinator.view);
-    return r;
-}
-
 void rendezvous_rest(struct rendezvous *r) {
     arena_fini(&r->arena);
     free(r->actions);
     r->actions = NULL;
     r->n_actions = r->cap_actions = 0;
-}
-
-void rendezvous_reseed(struct rendezvous *r, uint64_t seed) {
-    rand_init(&r->rand, seed);
 }
 
 struct timing rendezvous_timing(const struct rendezvous *r) {

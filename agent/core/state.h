@@ -377,9 +377,14 @@ const struct plan_place *place_in(const struct rendezvous *r,
 void place_advance(struct rendezvous *r);
 void place_snapshot(struct rendezvous *r, const struct event *ev);
 
+/* rendezvous.c */
+void rendezvous_own(struct rendezvous *r, const struct rendezvous_config *config); /* its strings */
+
+/* copy.c */
+void view_copy(struct view *to, const struct view *from); /* to: uninitialized */
+
 /* view.c */
 void view_fini(struct view *v);
-void view_copy(struct view *to, const struct view *from); /* to: uninitialized */
 /* A snapshot of the whole incarnation; silence goes on where the beat is the same as before. */
 void view_load(struct view *v, const struct entry *entries, size_t n, int64_t revision,
                int64_t now_ns);

@@ -82,30 +82,6 @@ void view_fini(struct view *v) {
     memset(v, 0, sizeof(*v));
 }
 
-static void *duplicate(const void *from, size_t size) {
-    void *to = malloc(size ? size : 1);
-    if (!to)
-        abort();
-    return size ? memcpy(to, from, size) : to;
-}
-
-void view_copy(struct view *to, const struct view *from) {
-    *to = *from;
-    to->cap = from->n;
-    to->cap_plans = from->n_plans;
-    to->members = from->n ? duplicate(from->members, from->n * sizeof(*from->members)) : NULL;
-    to->plans = from->n_plans ? duplicate(from->plans, from->n_plans * sizeof(*from->plans)) : NULL;
-    for (size_t i = 0; i < to->n; i++)
-        to->members[i] = duplicate(from->members[i], sizeof(*from->members[i]));
-    for (size_t i = 0; i < to->n_plans; i++) {
-        struct round_plan *p = &to->plans[i];
-        p->cap = p->n;
-        p->entries = duplicate(p->entries, p->n * sizeof(*p->entries));
-        for (size_t k = 0; k < p->n; k++)
-            p->entries[k].member = view_find(to, p->entries[k].member->uid);
-    }
-}
-
 /* --- one key --- */
 
 static void apply_session(struct view *v, struct member *m, const struct entry *e, int64_t now_ns) {

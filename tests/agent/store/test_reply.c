@@ -21,14 +21,14 @@ static void fake_remove(const struct flow_item *i) {
     client_of(i->req)->item = NULL;
 }
 
-#define evhttp_request_get_output_buffer(r)  ((struct evbuffer *)(void *)(r))
+#define evhttp_request_get_output_buffer(r) ((struct evbuffer *)(void *)(r))
 #define evhttp_send_reply(r, code, why, out)                                                       \
     (assert_null(why), assert_null(out), client_of(r)->status = (code), client_of(r)->ended++)
 #define evhttp_send_reply_start(r, code, why) (assert_null(why), client_of(r)->status = (code))
 #define evhttp_add_header(h, name, value)                                                          \
     (assert_string_equal(name, "Content-Type"), assert_string_equal(value, type_expected))
 #define evbuffer_add(b, p, n) buf_put(&client_of(b)->text, p, n)
-#define flow_remove(i)                    fake_remove(i)
+#define flow_remove(i)        fake_remove(i)
 static const char *type_expected = "application/json";
 #include "agent/store/reply.c"
 

@@ -28,7 +28,7 @@ static void fake_chunk(struct evhttp_request *req, struct evbuffer *out) {
     (assert_string_equal(name, "Content-Type"), assert_string_equal(value, "application/json"))
 #define evhttp_connection_get_bufferevent(c) ((void *)(c))
 #define bufferevent_set_timeouts(b, r, w)    (is(r, NULL), is(w, NULL), client_of(b)->timeouts_off = 1)
-#define flow_remove(i)                    (client_of((i)->req)->removed++)
+#define flow_remove(i)                       (client_of((i)->req)->removed++)
 #include "agent/store/stream.c"
 
 static struct kv *kv;

@@ -82,7 +82,8 @@ static void test_ranks_that_share_the_state_save_it_together_when_asked(void **s
 static void test_a_part_that_nobody_has_is_said_when_asked(void **state) {
     (void)state;
     static const char *const lost[] = {"9 2", "19 2"};
-    static const char *const why[] = {" is gone: ", "the --grace is over"}; /* 2, or 1 for its sake */
+    static const char *const why[] = {" is gone: ",
+                                      "the --grace is over"}; /* 2, or 1 for its sake */
     for (size_t i = 0; i < 2; i++) {
         char before[64];
         snprintf(before, sizeof(before), "export SPAWN_LOST='%s';", lost[i]);
