@@ -125,7 +125,6 @@ static bool is_cause(const struct spawn *s, int status) {
 }
 
 static void ended(struct spawn *s, int rank, int status) {
-    s->pids[rank] = 0;
     s->left--;
     if (starts_again(s, rank, status) || is_spared(s, rank, status) || !is_cause(s, status))
         return;
@@ -137,17 +136,25 @@ static void ended(struct spawn *s, int rank, int status) {
     end_all(s);
 }
 
+/* Whether a rank has ended: from then on its number may be another process's. */
+static bool is_over(struct spawn *s, int rank, int *ret_status) {
+    if (s->pids[rank] <= 0 || waitpid(s->pids[rank], ret_status, WNOHANG) != s->pids[rank])
+        return false;
+    s->pids[rank] = 0;
+    return true;
+}
+
 /* Who was killed comes before those that failed because of it, however late they are looked at. */
 static void reap(struct spawn *s) {
     int *status = mem_array(int, (size_t)s->n);
-    bool *is_over = mem_array(bool, (size_t)s->n);
+    bool *over = mem_array(bool, (size_t)s->n);
     for (int i = 0; i < s->n; i++)
-        is_over[i] = s->pids[i] > 0 && waitpid(s->pids[i], &status[i], WNOHANG) == s->pids[i];
+        over[i] = is_over(s, i, &status[i]);
     for (int killed = 1; killed >= 0; killed--)
         for (int i = 0; i < s->n; i++)
-            if (is_over[i] && WIFSIGNALED(status[i]) == (bool)killed)
+            if (over[i] && WIFSIGNALED(status[i]) == (bool)killed)
                 ended(s, i, status[i]);
-    free(is_over);
+    free(over);
     free(status);
 }
 

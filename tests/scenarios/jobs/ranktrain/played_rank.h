@@ -3,13 +3,13 @@
 #pragma once
 
 #include "tests/played.h"
+#include "tests/scenarios/jobs/ranktrain/heard.h"
 
 #include "scenarios/jobs/ranktrain/mode/mode.h"
 #include "scenarios/jobs/ranktrain/net/deadline.h"
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 
 enum {
     RANK_LAYERS = 4,
@@ -38,7 +38,7 @@ static struct {
     int64_t begun_ns;                    /* before what is asked about */
     struct collective_call *call;
     int waits, turn; /* waits: before the call is done */
-    int events, page_fd;
+    int events;
     uintptr_t weights_at;
     struct rankquake_page page;
     void (*deliver)(struct collective_call *call); /* NULL: what is drawn */
@@ -390,32 +390,12 @@ static inline void rank_hear(void) {
         }
 }
 
-/* What programs print since rank_listen, as lines. */
-static int rank_stdout = -1, rank_stderr = -1;
-
 static inline void rank_listen(void) {
-    fflush(NULL);
-    rank_stdout = dup(1);
-    rank_stderr = dup(2);
-    int page = memfd_create("said", MFD_CLOEXEC);
-    ftruncate(page, 0);
-    dup2(page, 1);
-    dup2(page, 2);
-    scene.page_fd = page;
+    heard_begin();
 }
 
 static inline void rank_heard(void) {
-    char text[4096];
-    ssize_t n;
-    fflush(NULL);
-    lseek(scene.page_fd, 0, SEEK_SET);
-    while ((n = read(scene.page_fd, text, sizeof(text))) > 0)
-        buf_put(&played.said, text, (size_t)n);
-    dup2(rank_stdout, 1);
-    dup2(rank_stderr, 2);
-    close(rank_stdout);
-    close(rank_stderr);
-    close(scene.page_fd);
+    heard_end();
     rank_hear();
 }
 
