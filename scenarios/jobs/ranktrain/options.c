@@ -389,9 +389,11 @@ static int check_mode(struct ranktrain_options *o, struct err *err) {
         return err_say(err, -EINVAL,
                        "--mode=%s is one process and loses no peer: leave out --recover=in-process",
                        m->name);
-    if ((o->ps_async || o->num_aggregate) && !m->serves)
+    if ((o->ps_async || o->num_aggregate || o->backup_workers) && !m->serves)
         return err_say(err, -EINVAL, "--%s: only with --mode=ps",
-                       o->ps_async ? "ps-async" : "num-aggregate");
+                       o->ps_async        ? "ps-async"
+                       : o->num_aggregate ? "num-aggregate"
+                                          : "backup-workers");
     int r = take_aggregate(o, err);
     return r == 0 && m->check ? m->check(o, err) : r;
 }

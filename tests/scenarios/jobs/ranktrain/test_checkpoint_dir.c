@@ -1,6 +1,7 @@
 /* Names and files of a checkpoint directory: which are steps, which are left over, what is looked at and what is not. */
 #include "scenarios/jobs/ranktrain/checkpoint_dir.h"
 
+#include "base/sys/descriptors.h"
 #include "base/sys/file.h"
 
 #include <errno.h>
@@ -15,21 +16,30 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-static char place[64];
-static int dir;
+enum { HIGH = 20 };
 
+static char place[64];
+static int dir, standard;
+
+/* Descriptor 0 is free meanwhile: whatever is opened first is that. */
 static int setup(void **state) {
     (void)state;
     strcpy(place, "/tmp/test-checkpoint-dir-XXXXXX");
     if (!mkdtemp(place))
         return -1;
-    dir = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return dir < 0;
+    int first = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    dir = fcntl(first, F_DUPFD_CLOEXEC, HIGH);
+    standard = fcntl(0, F_DUPFD_CLOEXEC, HIGH);
+    close(first);
+    close(0);
+    return dir < 0 || standard < 0;
 }
 
 static int teardown(void **state) {
     (void)state;
     close(dir);
+    dup2(standard, 0);
+    close(standard);
     return file_remove_tree(place, NULL) < 0;
 }
 
@@ -290,6 +300,7 @@ static void test_what_this_and_earlier_rounds_have_left_is_swept(void **state) {
 }
 
 int main(int argc, char **argv) {
+    descriptors_open_standard();
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_step_has_eight_digits_at_least),

@@ -169,6 +169,7 @@ static void test_bad_options_are_refused_with_their_name(void **state) {
         {"--mode=dp --recover=in-process", "", "loses no peer: leave out --recover=in-process"},
         {"--recover=never", "", "expected restart or in-process"},
         {"--grace=0", "", "--grace=0: expected"},
+        {"--backup-workers=1", "", "--backup-workers: only with --mode=ps"},
         {"", "RANK=0 WORLD_SIZE=2", "MASTER_ADDR and MASTER_PORT"},
         {"", "RANK=0 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=70000", "MASTER_PORT=70000"},
     };

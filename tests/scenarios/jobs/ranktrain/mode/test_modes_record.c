@@ -168,12 +168,11 @@ static void live(void) {
         rank_draw_floats(t->state.moment[i], state_range_length(t->state.held_moments));
     for (int i = 0; i < steps && !t->ends; i++) {
         r = step();
-        if (r < 0 && t->mode->forget && draw(2)) {
-            t->mode->forget(t);
-            note("forgotten");
-        } else if (r < 0) {
+        bool broken = scene.beside && scene.fails_n >= 0; /* what computes: then all ends */
+        if (r < 0 && (broken || draw(2)))
             break;
-        }
+        if (r < 0 && t->mode->forget)
+            t->mode->forget(t);
     }
     scene.begun_ns = deadline_now_ns();
     if (r == 0 && t->mode->gather && !scene.o.ps_async)
