@@ -307,7 +307,7 @@ TRANSCRIPTS := $(patsubst %.yaml,%.txt,$(wildcard tests/harness/sim/transcripts/
 RECORDS := $(addprefix $(OUT)/tests/agent/,core/test_record legacy/test_record store/test_record store/test_server_words test_status test_told test_typed \
         $(addprefix workers/test_,command confinement error_file_record file_timer_record guard_agent guard_process machine_record \
         orders_record output tee_record)) \
-        $(addprefix $(OUT)/tests/scenarios/jobs/ranktrain/,$(addsuffix _record,mode/test_modes $(addprefix test_,checkpoint compute evaluate group options save setup spawn train))) \
+        $(addprefix $(OUT)/tests/scenarios/jobs/ranktrain/,$(addsuffix _record,mode/test_modes $(addprefix test_,checkpoint compute evaluate group manual options save setup spawn train))) \
         $(addprefix $(OUT)/tests/harness/observe/test_,checkpoints_record devices_record events_record gateway \
         hang_dump_record held_record lines_record metric_record output_record pidfds_record question_record \
         sayings_record spawned_record worker_files_record)

@@ -201,6 +201,8 @@ static void play_out(void) {
         scene.t.data.train.checksums = sums;
         scene.t.data.train.map = rank_pixels;
     }
+    if (draw(5) == 0) /* a device that may have too little memory */
+        scene.t.ration.limit = ((size_t)1 << draw(12)) + (size_t)draw(64);
     open_it();
     if (scene.t.o)
         live();
@@ -255,7 +257,7 @@ static void work(uint64_t seed) {
 }
 
 static const struct play plays[] = {
-    {"tests/scenarios/jobs/ranktrain/record/alike.txt", alike, 64, true, {ECONNRESET, ECANCELED}},
+    {"tests/scenarios/jobs/ranktrain/record/alike.txt", alike, 96, true, {ECONNRESET, ECANCELED}},
     {"tests/scenarios/jobs/ranktrain/record/beside.txt", beside, 48, true, {ETIMEDOUT, EPIPE}},
     {"tests/scenarios/jobs/ranktrain/record/server.txt", serve, 96, true, {EPIPE, ETIMEDOUT}},
     {"tests/scenarios/jobs/ranktrain/record/server_reset.txt", serve, 96, true, {ECONNRESET, EIO}},
