@@ -1,87 +1,8 @@
 /* Each kind of layer by itself: its gradients held against differences, where the loss is a sum of
  * weight * output for random weights; what it makes of a few numbers that can be worked out. */
-#include "scenarios/jobs/ranktrain/data/draw.h"
-#include "scenarios/jobs/ranktrain/model/layer.h"
-#include "tests/scenarios/jobs/ranktrain/model/naive_blas.h"
+#include "tests/scenarios/jobs/ranktrain/model/layer_scene.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
-struct scene {
-    struct model_layer l;
-    struct layer_pass p;
-    float *in, *second, *trained, *pull;
-    size_t n_in, n_out;
-};
-
-static float *floats(size_t n) {
-    float *p = calloc(n + 16, sizeof(*p));
-    if (!p)
-        abort();
-    return p;
-}
-
-static void randomize(float *x, size_t n, uint64_t *seed) {
-    for (size_t i = 0; i < n; i++)
-        x[i] = (float)(2 * draw_unit(seed) - 1);
-}
-
-static void scene_open(struct scene *s, struct model_layer l) {
-    uint64_t seed = 3;
-    *s = (struct scene){.l = l};
-    s->l.in.batch = LAYER_BATCH;
-    assert_true(s->l.kind->plan(&s->l));
-    s->n_in = layer_floats(&s->l.in);
-    s->n_out = layer_floats(&s->l.out);
-    s->in = floats(s->n_in);
-    s->second = floats(s->n_in);
-    s->trained = floats(s->l.trained);
-    s->pull = floats(s->n_out);
-    s->p = (struct layer_pass){.l = &s->l,
-                               .blas = &naive_blas,
-                               .learning = true,
-                               .in = s->in,
-                               .second = s->second,
-                               .trained = s->trained,
-                               .running = floats(s->l.running),
-                               .out = floats(s->n_out),
-                               .kept = floats(s->l.kept),
-                               .choice = calloc(s->l.choices + 1, sizeof(int32_t)),
-                               .ret_statistics = floats(s->l.running),
-                               .d_out = floats(s->n_out),
-                               .ret_d_trained = floats(s->l.trained),
-                               .borrowed = floats(s->l.borrowed),
-                               .ret_d_in = floats(s->n_in),
-                               .ret_d_second = floats(s->n_in)};
-    randomize(s->in, s->n_in, &seed);
-    randomize(s->second, s->n_in, &seed);
-    randomize(s->trained, s->l.trained, &seed);
-    randomize(s->pull, s->n_out, &seed);
-}
-
-static void scene_close(struct scene *s) {
-    void *all[] = {s->in,
-                   s->second,
-                   s->trained,
-                   s->pull,
-                   s->p.out,
-                   s->p.kept,
-                   s->p.choice,
-                   s->p.d_out,
-                   s->p.borrowed,
-                   s->p.ret_d_in,
-                   s->p.ret_d_second,
-                   s->p.ret_d_trained,
-                   s->p.ret_statistics,
-                   (float *)s->p.running};
-    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-        free(all[i]);
-}
 
 static double loss_of(struct scene *s) {
     double loss = 0;
@@ -119,8 +40,6 @@ static void assert_gradients(struct model_layer l) {
         assert_slopes(&s, s.second, s.p.ret_d_second, s.n_in);
     scene_close(&s);
 }
-
-#define IMAGES(c, s) .in = {.channels = (c), .side = (s)}, .second = LAYER_NONE
 
 static void test_gradients_are_slopes(void **state) {
     (void)state;
