@@ -107,6 +107,56 @@ static void test_first_weights_depend_on_the_seed_alone(void **state) {
     scene_close(s);
 }
 
+/* One after another from one stream, evenly up to one over the root of how many inputs an output has; a bias that lies
+ * with the layer behind it as that before it; of norms 1 and 0, and of their statistics 0 and 1. */
+static void draw_plainly(const struct model *m, uint64_t seed, float *ret) {
+    uint64_t state = draw_stream(seed, 1);
+    size_t at = 0, running = m->trained;
+    int inputs = 0;
+    for (int i = 0; i < m->n; i++) {
+        const struct model_layer *l = &m->layers[i];
+        bool norm = l->kind == &layer_norm;
+        inputs = l->kind == &layer_conv    ? l->in.channels * l->kernel * l->kernel
+                 : l->kind == &layer_dense ? l->in.channels
+                                           : inputs;
+        for (size_t k = 0; k < l->trained; k++)
+            ret[at++] = norm ? k < l->trained / 2
+                             : (float)((2 * draw_unit(&state) - 1) * (1 / sqrt(inputs)));
+        for (size_t k = 0; k < l->running; k++)
+            ret[running++] = k >= l->running / 2;
+    }
+    assert_int_equal(at, m->trained);
+    assert_int_equal(running, m->values);
+}
+
+/* All of them, and any part: what lies beside it is left alone. */
+static void test_first_weights_are_those_that_are_drawn(void **state) {
+    (void)state;
+    static const char *const networks[] = {"lenet", "resnet18", "resnet50", "vgg11"};
+    for (int i = 0; i < 4; i++) {
+        struct scene *s = scene_open(networks[i], 2);
+        size_t n = s->model->values, lo = n / 3, hi = n - n / 4;
+        draw_plainly(s->model, 5, s->gradient);
+        assert_memory_equal(s->values, s->gradient, n * sizeof(float));
+        for (size_t k = 0; k < n; k++)
+            s->other[k] = 4711;
+        model_init_part(s->model, 5, lo, hi, s->other + lo);
+        assert_memory_equal(s->other + lo, s->gradient + lo, (hi - lo) * sizeof(float));
+        assert_true(s->other[lo - 1] == 4711 && s->other[hi] == 4711);
+        for (int k = 0; k < s->model->n; k++) { /* the first and the last of each layer alone */
+            const struct model_layer *l = &s->model->layers[k];
+            size_t ends[] = {l->trained_at, l->trained_at + l->trained - 1, l->running_at,
+                             l->running_at + l->running - 1};
+            for (int e = 0; e < 4; e++)
+                if (e < 2 ? l->trained : l->running) {
+                    model_init_part(s->model, 5, ends[e], ends[e] + 1, s->other);
+                    assert_true(s->other[0] == s->gradient[ends[e]] && s->other[1] == 4711);
+                }
+        }
+        scene_close(s);
+    }
+}
+
 /* As PyTorch counts them: parameters of convolutions without bias, norms and the dense layer; the
  * statistics are two for each channel of a norm. */
 static void test_networks_have_as_many_parameters_as_published(void **state) {
@@ -172,6 +222,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_gradients_are_slopes),
         cmocka_unit_test(test_the_same_samples_give_the_same_bits),
         cmocka_unit_test(test_first_weights_depend_on_the_seed_alone),
+        cmocka_unit_test(test_first_weights_are_those_that_are_drawn),
         cmocka_unit_test(test_networks_have_as_many_parameters_as_published),
         cmocka_unit_test(test_a_batch_that_is_repeated_is_learnt),
         cmocka_unit_test(test_a_network_that_cannot_be_is_named),

@@ -241,6 +241,29 @@ static void test_a_layer_computes_what_it_is_to_compute(void **state) {
     }
 }
 
+/* Of how many numbers it is made, and how many inputs an output has, by which they are drawn. */
+static void test_a_layer_knows_its_sizes(void **state) {
+    (void)state;
+    for (size_t i = 0; i < ROWS; i++) {
+        struct scene s;
+        scene_open(&s, rows[i].l);
+        const struct model_layer *l = &s.l;
+        size_t c = (size_t)l->in.channels, window = (size_t)(l->kernel * l->kernel);
+        bool conv = l->kind == &layer_conv, dense = l->kind == &layer_dense;
+        bool norm = l->kind == &layer_norm, pool = l->kind == &layer_pool;
+        assert_int_equal(l->fan_in, conv ? c * window : dense ? c : 0);
+        assert_int_equal(l->trained, conv              ? (size_t)l->channels * c * window
+                                     : dense           ? (size_t)l->channels * (c + 1)
+                                     : norm            ? 2 * c
+                                     : pool && l->bias ? c
+                                                       : 0);
+        assert_int_equal(l->running, norm ? 2 * c : 0);
+        assert_int_equal(l->choices, pool ? s.n_out : 0);
+        assert_int_equal(l->out.batch, l->in.batch);
+        scene_close(&s);
+    }
+}
+
 static int products;
 
 static void counted_sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
@@ -350,6 +373,7 @@ static void test_what_a_layer_cannot_take_is_refused(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_layer_computes_what_it_is_to_compute),
+        cmocka_unit_test(test_a_layer_knows_its_sizes),
         cmocka_unit_test(test_a_product_is_asked_for_where_it_is_needed),
         cmocka_unit_test(test_nothing_is_left_of_the_batch_before),
         cmocka_unit_test(test_what_a_layer_cannot_take_is_refused),
