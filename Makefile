@@ -311,8 +311,8 @@ RECORDS := $(addprefix $(OUT)/tests/agent/,core/test_record legacy/test_record s
         $(addprefix $(OUT)/tests/harness/observe/test_,checkpoints_record devices_record events_record gateway \
         hang_dump_record held_record lines_record metric_record output_record pidfds_record question_record \
         sayings_record spawned_record worker_files_record) \
-        $(addprefix $(OUT)/tests/scenarios/jobs/ranktrain/,checkpoints/test_follow_record data/test_loaders_record net/test_bootstrap_record net/test_tcp_record \
-        prepare/test_prepare_record)
+        $(addprefix $(OUT)/tests/scenarios/jobs/ranktrain/,checkpoints/test_follow_record data/test_data_record data/test_loaders_record \
+        net/test_bootstrap_record net/test_tcp_record prepare/test_prepare_record)
 transcripts: $(OUT)/tests/harness/sim/spawn_transcript $(RECORDS)
 	@for t in $(TRANSCRIPTS); do $< $${t%.txt}.yaml >$$t || exit 1; done
 	@for r in $(RECORDS); do $$r --write || exit 1; done
