@@ -73,14 +73,26 @@ int own_check_read(struct finding *f, const struct history *h, const char *text,
 
 /* ---- running it ---- */
 
+/* One program that is asked, and what came of it. */
+struct own_checks_asked {
+    const struct own_check *check;
+    const struct history *history;
+    struct loop *loop;
+    struct finding *finding;
+    struct err *err;
+    int code;
+    bool has_log; /* what it has said besides is kept */
+};
+
 /* Where it may write what it has to say besides; what nobody keeps goes nowhere. */
-static int open_log(const struct own_check *c, const struct folder *dir) {
+static int open_log(struct own_checks_asked *q, const struct folder *dir) {
     BUF_FINI struct buf name = {0};
     int fd = -1;
-    buf_printf(&name, "checks/%s.log", c->name);
+    buf_printf(&name, "checks/%s.log", q->check->name);
     if (dir && folder_make(dir, "checks", 0777, NULL) == 0)
         fd = folder_create(dir, buf_str(&name), NULL);
-    return fd >= 0 ? fd : open("/dev/null", O_WRONLY | O_CLOEXEC);
+    q->has_log = fd >= 0;
+    return q->has_log ? fd : open("/dev/null", O_WRONLY | O_CLOEXEC);
 }
 
 static const char *const *environment(struct arena *a, const struct folder *dir) {
@@ -95,16 +107,6 @@ static const char *const *environment(struct arena *a, const struct folder *dir)
     env[n] = arena_printf(a, "%s%s", name, dir ? dir->path : "");
     return env;
 }
-
-/* One program that is asked, and what came of it. */
-struct own_checks_asked {
-    const struct own_check *check;
-    const struct history *history;
-    struct loop *loop;
-    struct finding *finding;
-    struct err *err;
-    int code;
-};
 
 static void on_answer(void *arg, const struct question_answer *a) {
     struct own_checks_asked *q = arg;
@@ -123,7 +125,7 @@ static void on_answer(void *arg, const struct question_answer *a) {
 static int ask(struct own_checks_asked *q, int file, const struct folder *dir) {
     ARENA_FINI struct arena a = {0};
     FILE_CLOSE int in = open(arena_printf(&a, "/proc/self/fd/%d", file), O_RDONLY | O_CLOEXEC);
-    FILE_CLOSE int errors = open_log(q->check, dir);
+    FILE_CLOSE int errors = open_log(q, dir);
     if (in < 0) {
         return err_set(q->err, -errno, "open the history again");
     }
@@ -150,7 +152,7 @@ static void judge_one(struct finding *f, const struct own_check *c, const struct
     if (ask(&q, file, dir) >= 0)
         return;
     finding_unknown(f, broken, "%s gave no answer: %s", c->program[0], err.msg);
-    if (dir)
+    if (q.has_log)
         snprintf(f->where, sizeof(f->where), "checks/%s.log", c->name);
 }
 

@@ -4,183 +4,14 @@
  *   test_fields --show worker-killed expect.goodput   all of it, in full
  *
  * `make verdicts` writes anew what is compared with. */
+#include "tests/harness/judge/checks/asked.h"
 #include "tests/harness/judge/checks/cases_judge.h"
 #include "tests/harness/judge/checks/verdicts_compare.h"
 
 #include <inttypes.h>
 
-/* Whatever a scenario points to, so that a field of it can be another. */
-struct asked {
-    struct scenario s;
-    struct timeline_entry entry;
-    struct budget detect, recover, phase;
-    struct log_expect log;
-    struct probe_expect probe;
-    struct loss_expect loss;
-    bool knows_loss;
-    struct pair conf, env;
-    const char *words[3];   /* job.run */
-    const char *options[2]; /* job.launcher_args */
-};
-
-enum field_type { FIELD_INT, FIELD_I64, FIELD_BOOL, FIELD_ENUM, FIELD_TEXT };
-
-struct field {
-    const char *name;
-    size_t at;
-    enum field_type type;
-    const char *const *texts; /* that are tried; NULL-ended, and NULL itself where it may be */
-    bool may_be_null;
-    int n; /* of FIELD_ENUM: so many values */
-};
-
-#define TEXTS(...)     ((const char *const[]){__VA_ARGS__, NULL})
-#define FIELD(f, kind) .name = #f, .at = offsetof(struct asked, f), .type = (kind)
-#define INT(f)                                                                                     \
-    { FIELD(f, FIELD_INT) }
-#define I64(f)                                                                                     \
-    { FIELD(f, FIELD_I64) }
-#define BOOL(f)                                                                                    \
-    { FIELD(f, FIELD_BOOL), .n = 2 }
-#define ENUM(f, last)                                                                              \
-    { FIELD(f, FIELD_ENUM), .n = (last) + 1 }
-#define TEXT(f, ...)                                                                               \
-    { FIELD(f, FIELD_TEXT), .texts = TEXTS(__VA_ARGS__) }
-#define TEXT_OR_NONE(f, ...)                                                                       \
-    { FIELD(f, FIELD_TEXT), .texts = TEXTS(__VA_ARGS__), .may_be_null = true }
-
-static const struct field fields[] = {
-    BOOL(s.torchrun_semantics),
-    INT(s.cluster.nodes),
-    INT(s.cluster.start),
-    ENUM(s.cluster.store, STORE_NONE),
-    TEXT_OR_NONE(s.cluster.store_on, "n0", "n1", "n2"),
-    ENUM(s.cluster.disk, DISK_SPEC_SERVED),
-    ENUM(s.cluster.scheduler, SCHEDULER_SLURM),
-    ENUM(s.cluster.isolation, ISOLATION_HOSTS),
-    INT(s.job.min_nodes),
-    INT(s.job.max_nodes),
-    INT(s.job.workers_per_node),
-    INT(s.job.spawns),
-    INT(s.job.max_restarts),
-    TEXT(s.job.launcher, "torchrun", "template"),
-    TEXT_OR_NONE(s.job.rdzv_backend, "c10d", "etcd", "etcd-v2"),
-    TEXT(conf.key, "fence", "give_up", "stop_timeout"),
-    TEXT(conf.value, "1ms", "10ms", "600ms", "1s", "2s", "10s", "3600s", "slow", "-1s"),
-    TEXT(env.key, "TORCHELASTIC_ENABLE_FILE_TIMER", "TORCHELASTIC_ERROR_FILE", "PYTHONPATH"),
-    TEXT(words[0], "train.py", "./train.sh"),
-    TEXT(words[1], "--checkpoint-every=1", "--checkpoint-every=3", "--checkpoint-every",
-         "--checkpoint-every=x", "--checkpoint-dir=x"),
-    TEXT(words[2], "1", "2", "3"),
-    TEXT_OR_NONE(options[0], "--virtual_local_rank", "--shutdown-timeout=3", "--max-restarts=3",
-                 "--standalone", "--event-log-handler=console", "--restart-count=node"),
-    TEXT_OR_NONE(s.job.checkpoint_dir, "{disk}/ckpt", "{tmp}/ckpt", "{node}/ckpt", "/ckpt"),
-    TEXT_OR_NONE(s.job.checkpoint_complete, "ls"),
-    ENUM(s.expect.outcome, OUTCOME_REFUSED),
-    BOOL(s.expect.has_world_sizes),
-    BOOL(s.expect.world_sizes_ends),
-    BOOL(s.expect.has_restarts),
-    INT(s.expect.restarts_min),
-    INT(s.expect.restarts_max),
-    BOOL(s.expect.model_same),
-    ENUM(s.expect.weights, WEIGHTS_OF_CONTROL),
-    ENUM(s.expect.epochs, EPOCHS_SHUFFLED),
-    I64(s.expect.lost_steps),
-    I64(s.expect.lost_ns),
-    INT(s.expect.goodput),
-    INT(s.expect.loss_within),
-    TEXT_OR_NONE(detect.id, "kill", "dark"),
-    I64(detect.ns),
-    TEXT_OR_NONE(recover.id, "kill", "dark"),
-    I64(recover.ns),
-    TEXT(phase.id, "detect", "stop", "rendezvous", "start", "init", "load", "first step",
-         "first-step"),
-    I64(phase.ns),
-    BOOL(knows_loss),
-    I64(loss.step),
-    TEXT(loss.tolerance, "< 9", "1.4..1.6", "36", "x"),
-    BOOL(probe.always),
-    I64(probe.settle_ns),
-    ENUM(log.count, LOG_SEEN),
-    TEXT(log.pattern, "model", "^pid", "."),
-    TEXT_OR_NONE(log.after, "kill", "dark"),
-    I64(log.within_ns),
-    ENUM(log.on.what, TARGET_RACKS),
-    ENUM(log.on.pick, PICK_LEADER),
-    INT(log.on.rank),
-    INT(log.on.local_rank),
-    TEXT_OR_NONE(log.on.node, "n0", "n1"),
-    TEXT_OR_NONE(log.on.text, "rank 1"),
-    I64(s.limits.start_ns),
-    I64(s.limits.stall_ns),
-    I64(s.limits.total_ns),
-    I64(s.limits.grace_ns),
-    TEXT(entry.id, "kill", "dark"),
-    TEXT(entry.fault, "worker-kill"),
-    ENUM(entry.times, TIMES_EACH_ROUND),
-    INT(entry.times_n),
-    BOOL(entry.sticky),
-    I64(entry.for_ns),
-    ENUM(entry.on.what, TARGET_RACKS),
-    ENUM(entry.on.pick, PICK_LEADER),
-    INT(entry.on.rank),
-    INT(entry.on.local_rank),
-    INT(entry.on.rack),
-    BOOL(entry.on.node_of_rank),
-    BOOL(entry.on.rack_of_rank),
-    TEXT_OR_NONE(entry.on.node, "n0", "n1", "n2"),
-    BOOL(entry.when.has_step),
-    I64(entry.when.step),
-    BOOL(entry.when.has_time),
-    BOOL(entry.when.has_event),
-    TEXT_OR_NONE(entry.when.phase, "exit-barrier"),
-    TEXT_OR_NONE(entry.when.log, "x"),
-    TEXT_OR_NONE(entry.when.file, "x"),
-};
-enum { FIELDS_N = sizeof(fields) / sizeof(*fields) };
-
-/* ---- one scenario ---- */
-
-/* What the history was recorded with, where each field counts. */
-static void asked_begin(struct asked *a, const char *history) {
-    *a = (struct asked){.s = planted_scenario(history),
-                        .detect = planted_budget[0],
-                        .recover = planted_budget[0],
-                        .phase = planted_phases[0],
-                        .log = planted_lines[2],
-                        .probe = planted_served[0],
-                        .loss = {.step = 5, .tolerance = "0..99"},
-                        .knows_loss = true,
-                        .conf = planted_conf[0],
-                        .env = {.key = "OMP_NUM_THREADS", .value = "1"},
-                        .words = {"ranktrain", "--checkpoint-every=2", NULL}};
-    a->entry = a->s.timeline[0];
-    a->entry.on.text = "whom";
-}
-
-static void asked_connect(struct asked *a) {
-    a->s.timeline = &a->entry;
-    a->s.expect.detect_within = &a->detect;
-    a->s.expect.recover_within = &a->recover;
-    a->s.expect.phases_within = &a->phase;
-    a->s.expect.phases_n = 1;
-    a->s.expect.logs = &a->log;
-    a->s.expect.logs_n = str_eq(a->s.name, "lines");
-    a->s.expect.losses = &a->loss;
-    a->s.expect.losses_n = a->knows_loss;
-    a->s.expect.probes = &a->probe;
-    a->s.job.rdzv_conf = &a->conf;
-    a->s.job.env = &a->env;
-    a->s.job.env_n = 1;
-    a->s.job.run = a->words;
-    a->s.job.run_n = a->words[2] ? 3 : 2;
-    a->s.job.launcher_args = a->options;
-    a->s.job.launcher_args_n = a->options[0] != NULL;
-}
-
 static void judge(struct verdict *ret, struct asked *a, const struct history *h) {
-    asked_connect(a);
-    struct trial t = {.scenario = &a->s, .history = h};
+    struct trial t = {.scenario = asked_scenario(a), .history = h};
     verdict_judge(ret, &t);
 }
 
@@ -216,13 +47,8 @@ static void note_verdict(struct altered_field *f, const char *value, const struc
 
 static void judge_number(struct altered_field *f, int64_t n, struct verdict *ret) {
     struct asked a;
-    asked_begin(&a, f->name);
-    if (f->of->type == FIELD_INT || f->of->type == FIELD_ENUM)
-        *(int *)((char *)&a + f->of->at) = (int)n;
-    else if (f->of->type == FIELD_BOOL)
-        *(bool *)((char *)&a + f->of->at) = n;
-    else
-        *(int64_t *)((char *)&a + f->of->at) = n;
+    asked_begin(&a, f->name, DIALECT_STRICT);
+    asked_set_number(&a, f->of, n);
     judge(ret, &a, f->history);
 }
 
@@ -272,8 +98,8 @@ static void try_numbers(struct altered_field *f) {
 static void try_text(struct altered_field *f, const char *text) {
     struct asked a;
     struct verdict v;
-    asked_begin(&a, f->name);
-    *(const char **)((char *)&a + f->of->at) = text;
+    asked_begin(&a, f->name, DIALECT_STRICT);
+    asked_set_text(&a, f->of, text);
     judge(&v, &a, f->history);
     note_verdict(f, text ? text : "(none)", &v);
 }
@@ -296,15 +122,15 @@ static void try_history(const char *name, const char *only, struct buf *told, st
     struct verdict base;
     struct asked a;
     planted_load(&h, name, none);
-    asked_begin(&a, name);
+    asked_begin(&a, name, DIALECT_STRICT);
     judge(&base, &a, &h);
-    for (size_t i = 0; i < FIELDS_N; i++) {
-        struct altered_field f = {&fields[i], name, &h, &base, {false}, VERDICTS_SUM_OF_NOTHING,
-                                  told};
-        if (only && !str_eq(fields[i].name, only))
+    for (size_t i = 0; i < asked_fields_n; i++) {
+        struct altered_field f = {&asked_fields[i],        name, &h, &base, {false},
+                                  VERDICTS_SUM_OF_NOTHING, told};
+        if (only && !str_eq(asked_fields[i].name, only))
             continue;
         try_field(&f);
-        buf_printf(out, "%s %s:", name, fields[i].name);
+        buf_printf(out, "%s %s:", name, asked_fields[i].name);
         for (size_t k = 0; k < base.n; k++)
             if (f.differs[k])
                 buf_printf(out, " %s", base.v[k].check);
