@@ -162,6 +162,83 @@ static void test_no_check_finds_what_a_wrong_clock_makes_of_it(void **state) {
     assert_true(n.kept > n.asked / 2);         /* and not everything is left open */
 }
 
+/* ---- several clocks ---- */
+
+/* Up to so long before its stamp, as a helper tells it that was late to look. */
+static void tell_late(struct arena *a, struct record *r, int64_t late_ns) {
+    struct json *fields = arena_new(a, struct json), *late = arena_new(a, struct json);
+    *fields = *r->fields;
+    *late =
+        (struct json){.key = "late", .type = JSON_INT, .integer = late_ns, .next = fields->first};
+    fields->first = late;
+    fields->length++;
+    r->fields = fields;
+}
+
+enum { CLOCKS_MAX = 3 };
+
+/* A run by one clock, by a second one, and so on. */
+struct several {
+    struct history v[CLOCKS_MAX];
+    size_t n;
+    struct arena arena;
+};
+
+/* Up to three nodes, each off by as much as its bound allows or less, and a third of their records told late. */
+static const struct history *with_clocks(struct several *ret, const struct history *h,
+                                         struct rand *r) {
+    static const int64_t bounds[] = {1000, 400000, 30000000, 900000000, 4000000000};
+    const struct history *from = h;
+    size_t i = 0;
+    *ret = (struct several){0};
+    for (ret->n = 1 + rand_below(r, CLOCKS_MAX); i < ret->n; i++) {
+        int64_t bound_ns = bounds[rand_below(r, 5)];
+        int64_t off_ns = (int64_t)rand_below(r, (uint64_t)(2 * bound_ns)) - bound_ns;
+        with_clock(&ret->v[i], from, node_of(h, r), off_ns, bound_ns);
+        from = &ret->v[i];
+    }
+    for (i = 0; i < from->n; i++)
+        if (from->records[i]->bound_ns && rand_below(r, 3) == 0)
+            tell_late(&ret->arena, from->records[i],
+                      (int64_t)rand_below(r, 3 * (uint64_t)from->records[i]->bound_ns));
+    return from;
+}
+
+static void several_fini(struct several *c) {
+    for (size_t i = 0; i < c->n; i++)
+        history_fini(&c->v[i]);
+    arena_fini(&c->arena);
+}
+
+static void
+test_what_is_said_where_several_clocks_are_uncertain_is_the_same_as_before(void **state) {
+    (void)state;
+    enum { DRAWS = 2 };
+    struct buf is = {0};
+    for (const struct planted_case *c = cases.first; c; c = c->next) {
+        const struct scenario sc = scenario_of(c);
+        struct rand r = chance_of(c);
+        struct tally n = {.sum = VERDICTS_SUM_OF_NOTHING};
+        struct history h;
+        planted_load(&h, c->history, c->edits);
+        for (int i = 0; i < DRAWS; i++) {
+            struct several off;
+            const struct finding f =
+                ask_in_doubt(&sc, with_clocks(&off, &h, &r), check_find(c->check));
+            several_fini(&off);
+            n.open += f.status == FINDING_UNKNOWN;
+            add_to_sum(&n, &f);
+        }
+        buf_printf(&is, "%s: %s: %zu of %d open, %016" PRIx64 "\n", c->check, c->name, n.open,
+                   DRAWS, n.sum);
+        history_fini(&h);
+    }
+    compare("clocks", &is);
+    buf_fini(&is);
+}
+
+/* ---- one clock ---- */
+
 /* One check of a run in which n1 has a clock of its own that is known to so much. */
 static struct finding ask_n1(const char *check, const struct scenario *sc, const struct edit *edits,
                              int64_t bound_ns) {
@@ -238,6 +315,8 @@ static void test_a_verdict_is_inconclusive_where_a_check_hangs_on_a_clock(void *
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_check_finds_what_a_wrong_clock_makes_of_it),
+        cmocka_unit_test(
+            test_what_is_said_where_several_clocks_are_uncertain_is_the_same_as_before),
         cmocka_unit_test(
             test_a_budget_within_the_bound_is_open_and_says_which_moments_and_whose_clock),
         cmocka_unit_test(test_a_verdict_is_inconclusive_where_a_check_hangs_on_a_clock),
