@@ -1,6 +1,7 @@
 #include "tests/harness/judge/checks/alterations.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -131,4 +132,35 @@ void alterations_of(const struct alterations *a, size_t line, size_t neighbours)
     change_words(a, is, "\\\":\\\"", '\\'); /* an answer that stands in it as a text */
     exchange_values(a, line);
     change_time(a, line, neighbours);
+}
+
+/* ---- drawn ---- */
+
+/* Where a number begins; each of a line as likely as any other. NULL: it has none. */
+static const char *draw_number(const char *line, struct rand *r, size_t *ret_len) {
+    const char *drawn = NULL;
+    uint64_t seen = 0;
+    for (size_t i = strcspn(line, ","), len; line[i]; i += len ? len : 1) {
+        len = strspn(line + i, "0123456789");
+        if (len && is_number(line, i, len) && rand_below(r, ++seen) == 0) {
+            drawn = line + i;
+            *ret_len = len;
+        }
+    }
+    return drawn;
+}
+
+const char *alterations_wild(const struct alterations *a, size_t at, struct rand *r) {
+    const char *line = a->lines[at], *other = a->lines[rand_below(r, a->n)];
+    size_t len = 0, other_len = 0;
+    const char *number = draw_number(line, r, &len), *instead = draw_number(other, r, &other_len);
+    int64_t n = number ? atoll(number) : 0;
+    const int64_t values[] = {0,     -1,        1,     2,
+                              5,     n * 10,    n / 2, n + MUCH_NS,
+                              n / 9, INT64_MAX, -n,    instead ? atoll(instead) : 3};
+    n = values[rand_below(r, sizeof(values) / sizeof(*values))];
+    bool has_sign = number && number[-1] == '-';
+    return number ? arena_printf(a->arena, "%.*s%" PRId64 "%s", (int)(number - has_sign - line),
+                                 line, n, number + len)
+                  : NULL;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/rand.h"
 
 #include <stddef.h>
 
@@ -18,3 +19,7 @@ struct alterations {
  * each value is missing, or the one that another record has there. It is much earlier, much later, and
  * in the same moment as each of so many records on either side of it. */
 void alterations_of(const struct alterations *a, size_t line, size_t neighbours);
+
+/* One of its numbers, drawn, is something else entirely: none, below 0, a small one, much more, much less, the most that
+ * there is, or one that another drawn line has. Returns the line; NULL: it has no number. */
+const char *alterations_wild(const struct alterations *a, size_t line, struct rand *r);

@@ -41,14 +41,23 @@ static size_t draw_line(struct combined *c) {
     return striking ? c->striking[below(c, c->striking_n)] : below(c, c->opened.whole.n);
 }
 
+/* What stands in place of that line: one that is altered in any way, or a number of it is something else. */
+static void draw_alteration(struct combined *c, struct arena *a, size_t at) {
+    const struct alterations all = {a, c->opened.lines, c->opened.whole.n, choose, c};
+    const char *wild = below(c, 3) ? NULL : alterations_wild(&all, at, &c->rand);
+    c->what = "wild";
+    c->line = wild;
+    c->seen = 0;
+    if (!wild)
+        alterations_of(&all, at, NEIGHBOURS);
+}
+
 /* A line is another, or one that is another follows it; false: it would not have been read. */
 static bool alter(struct combined *c, struct arena *a, struct history *instead) {
-    const struct alterations all = {a, c->opened.lines, c->opened.whole.n, choose, c};
     size_t at = draw_line(c);
     if (c->of[at])
         return true; /* it is already */
-    c->seen = 0;
-    alterations_of(&all, at, NEIGHBOURS);
+    draw_alteration(c, a, at);
     bool beside = c->line && below(c, 3) == 0;
     if (beside)
         c->line = arena_printf(a, "%s\n%s", c->opened.lines[at], c->line);
