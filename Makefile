@@ -306,16 +306,8 @@ compare: all
 	$(Q)$(BIN)/rankquake compare $(addprefix --launcher ,$(LAUNCHERS)) $(SCENARIOS)
 # Written anew on purpose, after a change of the protocol or of the simulator: the diff is to be read.
 TRANSCRIPTS := $(patsubst %.yaml,%.txt,$(wildcard tests/harness/sim/transcripts/*.yaml))
-RECORDS := $(addprefix $(OUT)/tests/agent/,core/test_record legacy/test_record store/test_record store/test_server_words test_status test_told test_typed \
-        $(addprefix workers/test_,command confinement error_file_record file_timer_record guard_agent guard_process machine_record \
-        orders_record output tee_record)) \
-        $(addprefix $(OUT)/tests/scenarios/jobs/ranktrain/,$(addsuffix _record,mode/test_modes $(addprefix test_,checkpoint compute evaluate group manual options save setup spawn train))) \
-        $(addprefix $(OUT)/tests/harness/observe/test_,checkpoints_record devices_record events_record gateway \
-        hang_dump_record held_record lines_record metric_record output_record pidfds_record question_record \
-        sayings_record spawned_record worker_files_record) \
-        $(addprefix $(OUT)/tests/scenarios/jobs/ranktrain/,checkpoints/test_follow_record data/test_data_record data/test_loaders_record \
-        net/test_bootstrap_record net/test_tcp_record prepare/test_prepare_record) \
-        $(OUT)/tests/harness/judge/test_own_checks_record
+# Tests that hold what they see against a record write it on --write.
+RECORDS = $(patsubst %.c,$(OUT)/%,$(shell grep -lE '\bon_record(_main)?\(' $$(find tests -name 'test_*.c') | sort))
 transcripts: $(OUT)/tests/harness/sim/spawn_transcript $(RECORDS)
 	@for t in $(TRANSCRIPTS); do $< $${t%.txt}.yaml >$$t || exit 1; done
 	@for r in $(RECORDS); do $$r --write || exit 1; done
