@@ -35,20 +35,30 @@ const struct field asked_fields[] = {
     INT(s.job.max_restarts),
     TEXT(s.job.launcher, "torchrun", "template"),
     TEXT_OR_NONE(s.job.rdzv_backend, "c10d", "etcd", "etcd-v2"),
-    TEXT(conf.key, "fence", "give_up", "stop_timeout"),
-    TEXT(conf.value, "1ms", "10ms", "600ms", "1s", "2s", "10s", "3600s", "slow", "-1s"),
+    TEXT(setting, "profile=slow", "fence=1ms", "fence=600ms", "fence=10s", "fence=x", "give_up=1ms",
+         "give_up=2s", "give_up=3600s", "hb=1ms", "hb=200ms", "hb=5s", "suspect=1ms",
+         "suspect=600ms", "suspect=20s", "stop_timeout=10ms", "stop_timeout=600ms",
+         "stop_timeout=1s", "stop_timeout=3s", "stop_timeout=-1s", "stop_timeout=slow",
+         "max_free_rounds_per_hour=0", "max_free_rounds_per_hour=1", "max_free_rounds_per_hour=2",
+         "max_free_rounds_per_hour=x", "another=1"),
     TEXT(env.key, "TORCHELASTIC_ENABLE_FILE_TIMER", "TORCHELASTIC_ERROR_FILE", "PYTHONPATH"),
     TEXT(words[0], "train.py", "./train.sh"),
-    TEXT(words[1], "--checkpoint-every=1", "--checkpoint-every=3", "--checkpoint-every",
-         "--checkpoint-every=x", "--checkpoint-dir=x"),
+    TEXT(words[1], "--steps=1", "--steps=8", "--steps=9", "--steps=x", "--checkpoint-every=1",
+         "--checkpoint-every=3", "--checkpoint-every", "--checkpoint-every=x",
+         "--checkpoint-dir=x"),
     TEXT(words[2], "1", "2", "3"),
     TEXT_OR_NONE(options[0], "--virtual_local_rank", "--shutdown-timeout=3", "--max-restarts=3",
-                 "--standalone", "--event-log-handler=console", "--restart-count=node"),
+                 "--standalone", "--event-log-handler=console", "--restart-count=node",
+                 "--log-dir=logs", "--log_dir=logs", "--on-node-loss=fail",
+                 "--on-node-loss=restart"),
     TEXT_OR_NONE(s.job.checkpoint_dir, "{disk}/ckpt", "{tmp}/ckpt", "{node}/ckpt", "/ckpt"),
     TEXT_OR_NONE(s.job.checkpoint_complete, "ls"),
     ENUM(s.expect.outcome, OUTCOME_REFUSED),
     BOOL(s.expect.has_world_sizes),
     BOOL(s.expect.world_sizes_ends),
+    INT(sizes[0]),
+    INT(sizes[1]),
+    INT(sizes[2]),
     BOOL(s.expect.has_restarts),
     INT(s.expect.restarts_min),
     INT(s.expect.restarts_max),
@@ -133,9 +143,10 @@ void asked_begin(struct asked *a, const char *history, enum dialect d) {
                         .probe = planted_served[0],
                         .loss = {.step = 5, .tolerance = "0..99"},
                         .knows_loss = true,
-                        .conf = planted_conf[0],
+                        .setting = "profile=fast",
                         .env = {.key = "OMP_NUM_THREADS", .value = "1"},
                         .words = {"ranktrain", "--checkpoint-every=2", NULL}};
+    memcpy(a->sizes, a->s.expect.world_sizes, 2 * sizeof(*a->sizes));
     a->entry = a->s.timeline[0];
     a->entry.on.text = "whom";
 }
@@ -150,7 +161,11 @@ const struct scenario *asked_scenario(struct asked *a) {
     a->s.expect.logs_n = str_eq(a->s.name, "lines");
     a->s.expect.losses = &a->loss;
     a->s.expect.losses_n = a->knows_loss;
+    a->s.expect.world_sizes = a->sizes;
+    a->s.expect.world_sizes_n = a->sizes[2] ? 3 : 2;
     a->s.expect.probes = &a->probe;
+    str_copy(a->key, strcspn(a->setting, "=") + 1, a->setting);
+    a->conf = (struct pair){.key = a->key, .value = strchr(a->setting, '=') + 1};
     a->s.job.rdzv_conf = &a->conf;
     a->s.job.env = &a->env;
     a->s.job.env_n = 1;

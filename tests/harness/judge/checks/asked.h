@@ -12,7 +12,10 @@ struct asked {
     struct probe_expect probe;
     struct loss_expect loss;
     bool knows_loss;
-    struct pair conf, env;
+    struct pair env, conf;
+    const char *setting; /* "KEY=VALUE": conf */
+    char key[30];
+    int sizes[3];           /* expect.world_sizes; 0: the last one is not there */
     const char *words[3];   /* job.run */
     const char *options[2]; /* job.launcher_args */
 };
