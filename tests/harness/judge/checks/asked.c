@@ -132,6 +132,29 @@ void asked_set_number(struct asked *a, const struct field *f, int64_t n) {
         *(int64_t *)((char *)a + f->at) = n;
 }
 
+static void draw_text(struct asked *a, const struct field *f, struct rand *r, struct buf *said) {
+    size_t n = 0;
+    while (f->texts[n])
+        n++;
+    size_t at = (size_t)rand_below(r, n + f->may_be_null);
+    asked_set_text(a, f, f->texts[at]);
+    buf_printf(said, "%s %s\n", f->name, at < n ? f->texts[at] : "(none)");
+}
+
+void asked_draw(struct asked *a, const struct field *f, struct rand *r, struct buf *said) {
+    static const int64_t values[] = {0,        1,         2,         3,          5,          9,
+                                     20000000, 500000000, 900000000, 1000000000, 5000000000, -1};
+    if (f->type == FIELD_TEXT) {
+        draw_text(a, f, r, said);
+        return;
+    }
+    int64_t n = (int64_t)rand_below(r, f->n ? (uint64_t)f->n : 8);
+    if (f->type == FIELD_I64)
+        n = values[rand_below(r, sizeof(values) / sizeof(*values))];
+    asked_set_number(a, f, n);
+    buf_printf(said, "%s %lld\n", f->name, (long long)n);
+}
+
 /* ---- one scenario ---- */
 
 void asked_begin(struct asked *a, const char *history, enum dialect d) {

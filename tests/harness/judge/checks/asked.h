@@ -1,6 +1,7 @@
 /* asked: the scenario of a recorded history with each field in a place where it can be another one. */
 #pragma once
 
+#include "base/rand.h"
 #include "tests/harness/judge/checks/cases.h"
 
 /* Whatever a scenario points to, so that a field of it can be another. */
@@ -44,3 +45,5 @@ extern const size_t asked_fields_n;
 /* Of a field of FIELD_TEXT, and of any other. */
 void asked_set_text(struct asked *a, const struct field *f, const char *text);
 void asked_set_number(struct asked *a, const struct field *f, int64_t n);
+/* One of the values that it may have, drawn; said: which. */
+void asked_draw(struct asked *a, const struct field *f, struct rand *r, struct buf *said);
