@@ -21,7 +21,6 @@ void error_file_text(const char *path, char *ret, size_t size) {
     struct err err = {0};
     int code = file_read(path, ERROR_FILE_MAX, &b, &err);
     const char *text = code ? err.msg : message_of(json_parse(&a, buf_str(&b), b.len, NULL));
-    ret[0] = '\0';
     if (text)
         snprintf(ret, size, "%s", code == -ENOENT ? "" : text);
     else

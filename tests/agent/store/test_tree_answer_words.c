@@ -125,7 +125,7 @@ static void say(struct buf *to) {
     say_indices();
     for (size_t n = 2; n <= 4; n++)
         say_many(n);
-    for (size_t n = (1 << 20) - 1; n <= (1 << 20) + 1; n++)
+    for (size_t n = 1 << 20; n <= (1 << 20) + 1; n++)
         say_many(n);
 }
 

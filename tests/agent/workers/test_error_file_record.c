@@ -62,11 +62,15 @@ static void hand_on(uint64_t seed) {
     memset(&world, 0, sizeof(world));
     for (int i = 0; i < 20; i++) {
         struct err err = {0};
-        char text[40];
+        char text[64];
+        size_t size = draw(4) ? 1 + (size_t)draw(40) : sizeof(text);
         buf_clear(&world.file);
         put_file();
-        error_file_text("/logs/error.json", text, 5 + (size_t)draw(36));
-        note("says \"%s\"", text);
+        memset(text, '#', sizeof(text));
+        error_file_text("/logs/error.json", text, size);
+        note("says \"%s\" in %zu", text, size);
+        for (size_t k = size; k < sizeof(text); k++)
+            assert_int_equal(text[k], '#'); /* the rest is another's */
         int code = error_file_pass_on("/logs/error.json", "/mine.json", draw(2) ? 3 : -9, &err);
         note("handed on: %d %s", code, err.msg);
     }
