@@ -126,7 +126,7 @@ static int go_on_as_guard(void *arg) {
  * its socket at an end and does its work. */
 static int start_guard(struct guard *g, bool execute, struct err *err) {
     static const char *const argv[] = {GUARD_NAME, NULL};
-    int ends[2] = {-1, -1};
+    int ends[2];
     int code = socket_pair(ends);
     if (code)
         return err_set(err, code, "make a socket for the guard");

@@ -127,6 +127,7 @@ static int spawn(const char *how, const struct process_spawn *s, struct process 
                  struct err *err) {
     note_spawn(how, s);
     assert_false(world.lives);
+    assert_int_equal(world.due_ns, 0); /* what the last one said there is nothing of this one's */
     if (fails("spawn"))
         return err_set(err, -errno, "fork");
     *ret = (struct process){world.guard = 100 + (world.guard ? world.guard % 100 + 1 : 0),
