@@ -409,6 +409,22 @@ static void test_that_it_serves_is_heard_wherever_it_is_cut(void **state) {
     starts(0);
 }
 
+/* A line is kept up to 64 KiB, and what comes then begins one. */
+static void test_of_a_line_without_an_end_the_last_is_told(void **state) {
+    (void)state;
+    static char endless[65538], cut[256];
+    memset(cut, 'x', sizeof(cut) - 1);
+    for (size_t n = 65535; n <= 65537; n++) {
+        memset(endless, 'x', n);
+        endless[n] = '\0';
+        fresh("", 0);
+        pieces[0].text = endless;
+        pieces[1].text = "tail\n";
+        pieces[2].text = "";
+        does_not_start("did not start", n < 65536 ? cut : n == 65536 ? "tail" : "xtail");
+    }
+}
+
 /* ---- its end ---- */
 
 static void test_a_keeper_that_does_not_end_is_killed(void **state) {
@@ -470,6 +486,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_an_interrupted_call_is_made_again),
         cmocka_unit_test(test_it_is_told_what_it_said_last),
         cmocka_unit_test(test_that_it_serves_is_heard_wherever_it_is_cut),
+        cmocka_unit_test(test_of_a_line_without_an_end_the_last_is_told),
         cmocka_unit_test(test_a_keeper_that_does_not_end_is_killed),
         cmocka_unit_test(test_its_end_is_told_once_with_its_words),
     };
