@@ -24,6 +24,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -31,7 +32,7 @@ import tempfile
 import threading
 
 FOLDER = "/torchelastic/p2p/run_r/rdzv"
-REVISION, ROOT = 1000, "/rankrun/r/"
+REVISION, ROOT, PATIENCE = 1000, "/rankrun/r/", 30
 
 
 def coded(text):
@@ -121,11 +122,17 @@ class Player(http.server.ThreadingHTTPServer):
         self.who, self.asked = who, []
         folder = tempfile.mkdtemp(prefix="played-")
         env = {"PATH": os.environ["PATH"], "HOME": "/tmp", "TMPDIR": folder, "LC_ALL": "C"}
-        child = subprocess.run([word.replace("PLAYED", self.place) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True, errors="replace", cwd=folder, env=env)
+        child = subprocess.Popen([word.replace("PLAYED", self.place) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True, errors="replace", cwd=folder, env=env, start_new_session=True)
+        try:
+            said = child.communicate(timeout=PATIENCE)[0]
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            who.fini()
+            sys.exit(f"answered otherwise: {command} does not end within {PATIENCE} s")
         shutil.rmtree(folder)
         who.fini()
-        said = child.stdout.replace(self.place, "PLAYED").replace(f"port {self.server_address[1]}", "port N").splitlines()
+        said = said.replace(self.place, "PLAYED").replace(f"port {self.server_address[1]}", "port N").splitlines()
         return [*self.asked, *(without_chance(line) or "~" for line in said), *([f"exit {child.returncode}"] if child.returncode else [])]
 
 
