@@ -90,7 +90,8 @@ static const char *const *agent_argv(struct options *o, struct options_given *g,
         argv[n++] = g->passed[k];
     argv[n++] = pair(g, "nnodes", g->nnodes);
     argv[n++] = pair(g, "rdzv-id", g->rdzv_id);
-    argv[n++] = pair(g, "rdzv-backend", g->rdzv_backend);
+    if (g->rdzv_backend) /* else it follows from the endpoint there as it would here */
+        argv[n++] = pair(g, "rdzv-backend", g->rdzv_backend);
     if (str_eq(g->rdzv_backend, "static")) {
         argv[n++] = pair(g, "master-addr", g->master_addr);
         argv[n++] = arena_printf(g->arena, "--node-rank=%zu", i);

@@ -42,6 +42,10 @@ static void test_the_agents_meet_at_the_first_host_or_where_they_are_told(void *
     assert_true(has(0, word) && has(0, "--nproc-per-node=2"));
     assert_int_equal(parse("rankrun -H a,b --rdzv-backend etcd-v3 --rdzv-endpoint e true"), 0);
     assert_true(has(1, "--rdzv-endpoint=e") && has(1, "--rdzv-backend=etcd-v3"));
+    assert_int_equal(parse("rankrun -H a,b --rdzv-endpoint e true"), 0);
+    assert_true(has(1, "--rdzv-endpoint=e"));
+    for (size_t i = 0; o.host_argv[1][i]; i++)
+        assert_null(strstr(o.host_argv[1][i], "--rdzv-backend"));
     assert_int_equal(parse("rankrun -H a,b --rdzv-backend static true"), 0);
     assert_true(has(1, "--node-rank=1") && has(1, "--master-addr=a"));
 }
