@@ -6,11 +6,12 @@
 #   typed.sh TRANSCRIPT            "N lines were answered as they must be", or each that was not; exit 0 or 1
 #   typed.sh --write TRANSCRIPT    puts behind each line what it answers now; to be read before it is believed
 #
-# A line begins in an empty folder, with rankrun in its PATH and no other variable of the caller's. What no two runs share stands as
-# N, ID, TIME or HOST, and a line with nothing on it as ~. In which order the lines of an answer come is not compared.
+# A line begins in an empty folder, with rankrun in its PATH and no other variable of the caller's. What begins with ". " is shell that each
+# line behind it has before it. What no two runs share stands as N, ID, TIME or HOST, and a line with nothing on it as ~. In which order the
+# lines of an answer come is not compared.
 set -u
 export LC_ALL=C
-write='' wrong=0 n=0
+write='' wrong=0 n=0 before=''
 [ "${1-}" != --write ] || { write=1; shift; }
 file=$1
 [ -r "$file" ] || { echo "typed.sh: $file: there is no such transcript"; exit 64; }
@@ -27,7 +28,7 @@ answer_to() { # answer_to LINE
     local rc folder=$place/here
     rm -rf "$folder"
     mkdir "$folder"
-    (cd "$folder" && exec env -i PATH="$PATH" HOME=/tmp TMPDIR="$folder" LC_ALL=C sh -c "$1" </dev/null) >"$place/said" 2>&1
+    (cd "$folder" && exec env -i PATH="$PATH" HOME=/tmp TMPDIR="$folder" LC_ALL=C sh -c "$before$1" </dev/null) >"$place/said" 2>&1
     rc=$?
     without_chance <"$place/said"
     [ $rc = 0 ] || echo "exit $rc"
@@ -48,6 +49,7 @@ play() {
     while IFS= read -r text; do
         case $text in
         '$ '*) settle; line=${text#\$ } want='' ;;
+        '. '*) settle; line='' want='' before=$before${text#. }$'\n'; [ -z "$write" ] || printf '%s\n' "$text" ;;
         '#'* | '') settle; line='' want=''; [ -z "$write" ] || printf '%s\n' "$text" ;;
         *) want=$want${want:+$'\n'}$text ;;
         esac
