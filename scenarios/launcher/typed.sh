@@ -7,8 +7,8 @@
 #   typed.sh --write TRANSCRIPT    puts behind each line what it answers now; to be read before it is believed
 #
 # A line begins in an empty folder, with rankrun in its PATH and no other variable of the caller's. What begins with ". " is shell that each
-# line behind it has before it. What no two runs share stands as N, ID, TIME or HOST, and a line with nothing on it as ~. In which order the
-# lines of an answer come is not compared.
+# line behind it has before it. What no two runs share stands as N, ID, TIME or HOST - in JSON where what it says in words is the same number -,
+# and a line with nothing on it as ~. In which order the lines of an answer come is not compared.
 set -u
 export LC_ALL=C
 write='' wrong=0 n=0 before=''
@@ -20,8 +20,12 @@ trap 'rm -rf "$place"' EXIT
 
 host=$(hostname)
 without_chance() {
-    sed -E "s,$place/?,,g; s/\b$host\b/HOST/g"'; s/\b(pid|process) [0-9]+/\1 N/g; s/("(pid|timestamp|total_run_time|stop_ms|rendezvous_ms|start_ms)":)[0-9]+/\1N/g
-        s/"worker_id":"[0-9]+"/"worker_id":"N"/; s/\b(stop|rendezvous|start|waits) [0-9]+ ms/\1 N ms/g; s/20[0-9]{2}-[0-9]{2}-[0-9]{2}[ T][0-9:.]+( UTC|Z)/TIME/g
+    sed -E "s,$place/?,,g; s/\b$host\b/HOST/g"';
+        s/("stop_ms":)([0-9]+)\b(.*"text":".*; stop )\2 ms/\1N\3N ms/; s/("rendezvous_ms":)([0-9]+)\b(.*"text":".*, rendezvous )\2 ms/\1N\3N ms/
+        s/("start_ms":)([0-9]+)\b(.*"text":".*, start )\2 ms/\1N\3N ms/; s/("pid":)([0-9]+)\b(.*"text":".*pid )\2\b/\1N\3N/
+        /^\{"(time|host|level)"/! { s/\b(pid|process) [0-9]+/\1 N/g; s/\b(stop|rendezvous|start) [0-9]+ ms/\1 N ms/g; s/"pid":[0-9]+/"pid":N/g }
+        s/("(timestamp|total_run_time)":)[0-9]+/\1N/g; s/"worker_id":"[0-9]+"/"worker_id":"N"/; s/\bwaits [0-9]+ ms/waits N ms/g
+        s/20[0-9]{2}-[0-9]{2}-[0-9]{2}[ T][0-9:.]+( UTC|Z)/TIME/g
         s/\b([0-9a-f]{16}){1,2}\b/ID/g; s/\b(ID|kept|torchelastic|rankrun|r)_[A-Za-z0-9]{8}\b/\1_N/g; s/(outcome|reason)\.[A-Za-z0-9]{1,8}\b/\1.N/g; s/^$/~/'
 }
 answer_to() { # answer_to LINE
