@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@ struct follow {
     char dir[PATH_MAX];
     int notify, wake_fd, watch; /* watch -1: none */
     int64_t interval_ns, beat_ns;
+    struct stat opened;
 };
 
 /* By the number of statfs(2). */
@@ -105,6 +107,25 @@ static int watch(struct follow *f, const char *path, struct err *err) {
     return w < 0 ? err_set(err, -errno, "watch %s", path) : w;
 }
 
+/* What is open has no end that the kernel tells of, but on the directory above. Who may not read that one hears of it
+ * at the next beat. */
+static int keep(struct follow *f, int fd, int w, struct err *err) {
+    char above[PATH_MAX + 4];
+    f->watch = w;
+    if (fstat(fd, &f->opened) < 0)
+        return err_set(err, -errno, "--model-dir %s", f->dir);
+    snprintf(above, sizeof(above), "%s/..", f->dir);
+    (void)inotify_add_watch(f->notify, above, IN_DELETE | IN_ONLYDIR | IN_MASK_ADD);
+    return check_kind(f, fd, err);
+}
+
+static bool is_there(const struct follow *f) {
+    struct stat now;
+    if (stat(f->dir, &now) < 0)
+        return errno != ENOENT;
+    return now.st_ino == f->opened.st_ino && now.st_dev == f->opened.st_dev;
+}
+
 int follow_open(struct follow *f, struct err *err) {
     for (;;) {
         char above[PATH_MAX];
@@ -114,8 +135,7 @@ int follow_open(struct follow *f, struct err *err) {
             return r;
         FILE_CLOSE int fd = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd >= 0 && strcmp(above, f->dir) == 0) {
-            f->watch = r;
-            r = check_kind(f, fd, err);
+            r = keep(f, fd, r, err);
             return r < 0 ? r : file_keep(&fd);
         }
         if (fd < 0 && errno != ENOENT)
@@ -133,5 +153,5 @@ int follow_wait(struct follow *f, struct err *err) {
     int r = wait_for(f, shorter(f));
     if (r < 0)
         return r;
-    return drain(f) ? err_say(err, -ENOENT, "%s has been taken away", f->dir) : 0;
+    return drain(f) || !is_there(f) ? err_say(err, -ENOENT, "%s has been taken away", f->dir) : 0;
 }

@@ -162,6 +162,28 @@ static void test_a_directory_that_goes_is_missed(void **state) {
     }
 }
 
+/* Who follows it has it open, of which the kernel does not tell the end. */
+static void test_a_directory_that_is_open_is_missed_too(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct err err;
+        make("a");
+        make("other");
+        struct follow *f = begin(path_of("a"), 0, hour_ns);
+        int fd = follow_open(f, &err);
+        assert_true(fd >= 0);
+        assert_int_equal(rmdir(path_of("other")), 0);
+        assert_int_equal(follow_wait(f, &err), 0);
+        assert_int_equal(rmdir(path_of("a")), 0);
+        if (i == 1) /* another is no substitute */
+            make("a");
+        assert_int_equal(follow_wait(f, &err), -ENOENT);
+        close(fd);
+        follow_free(f);
+        rmdir(path_of("a"));
+    }
+}
+
 /* A directory of those that it was waited for in may go, and another come. */
 static void test_one_that_goes_above_is_no_loss(void **state) {
     (void)state;
@@ -278,6 +300,7 @@ int main(int argc, char **argv) {
         TEST(a_beat_ends_a_wait_in_which_nothing_comes),
         TEST(who_is_woken_stops_waiting),
         TEST(a_directory_that_goes_is_missed),
+        TEST(a_directory_that_is_open_is_missed_too),
         TEST(one_that_goes_above_is_no_loss),
         TEST(a_directory_is_waited_for_from_wherever_it_is_missing),
         TEST(what_stands_in_the_way_is_named),
