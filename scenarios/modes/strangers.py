@@ -23,6 +23,7 @@ ANSWER = struct.Struct("<QIiq")
 JOIN, RING, PAIR = 1, 2, 3
 ACCEPTED, ANOTHER_RUN, OLDER, NEWER, ANOTHER_WORLD, ANOTHER_JOB, ANOTHER_RANK = range(1, 8)
 RUN, ROUND = "run", 5
+STEP = 15  # seconds; what is waited for is said in such
 CALLERS = 64  # that may be silent at once
 TRAIN = "ranktrain --dataset=generated --samples=24 --width=1 --batch-size=12 --shards=4 --steps=2 --log-every=1".split()
 lines = []
@@ -33,13 +34,13 @@ def say(text):
 
 
 class Rank:
-    """One that is asked. It tells, by a pipe, when it listens."""
+    """One that is asked. It tells, by a pipe, when it listens, and for how long it would wait."""
 
     def __init__(self, rank, world, port, *more):
         env = {**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1",
                "MASTER_PORT": str(port), "RANKRUN_ROUND": str(ROUND), "TORCHELASTIC_RUN_ID": RUN}
         told, tells = os.pipe()
-        self.child = subprocess.Popen(["strace", "-qq", "-s", "0", "-e", "trace=listen", "-e", "signal=none", "-o", f"/dev/fd/{tells}", *TRAIN, *more], env=env, pass_fds=[tells],
+        self.child = subprocess.Popen(["strace", "-qq", "-s", "0", "-e", "trace=listen,poll", "-e", "signal=none", "-o", f"/dev/fd/{tells}", *TRAIN, *more], env=env, pass_fds=[tells],
                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         os.close(tells)
         self.told = os.fdopen(told)
@@ -47,11 +48,20 @@ class Rank:
     def listens(self):
         assert self.told.readline().startswith("listen("), "it ended before it listened"
 
-    def end(self, name):
+    def hear(self):
+        """Time has passed of what it waits for, but none of the LONG."""
+        self.waits = {-(-int(m[1]) // 1000 // STEP) * STEP for m in (re.search(r", (\d+)\) += ", line) for line in self.told) if m}
+
+    def end(self, name, waits=False):
         """What came of it."""
+        reader = threading.Thread(target=self.hear)  # or it stands still when the pipe is full
+        reader.start()
         out, err = self.child.communicate(timeout=LONG)
+        reader.join()
         self.told.close()
         say(f"{name} ends with {self.child.returncode}")
+        if waits:
+            say(f"  it would have waited for {max(self.waits)} s")
         for line in err.splitlines():
             say(f"  {line}")
         return out
@@ -92,10 +102,10 @@ def hello_of(s):
 # ---- as rank 0 ----
 
 
-def be_rank_0(name, *answers, told=False):
+def be_rank_0(name, *answers, told=False, more=()):
     """A rank calls; each of its calls gets the next answer: bytes, behind which the connection ends."""
     with listener()[0] as door:
-        rank = Rank(1, 2, door.getsockname()[1])
+        rank = Rank(1, 2, door.getsockname()[1], *more)
         first = None
         for answer in answers:
             caller, _ = door.accept()
@@ -108,7 +118,7 @@ def be_rank_0(name, *answers, told=False):
         if told:
             caller, _ = door.accept()
             rank.tell_to_end()
-        rank.end(f"{name}: after {len(answers)} answers rank 1")
+        rank.end(f"{name}: after {len(answers)} answers rank 1", told)
     return first
 
 
@@ -132,6 +142,8 @@ def learn():
     be_rank_0("rank 0 is of another job", answer(ANOTHER_JOB))
     be_rank_0("rank 0 has that rank", answer(ANOTHER_RANK))
     be_rank_0("rank 0 says nothing, and rank 1 is told to end", answer(ANOTHER_WORLD), told=True)
+    for timeout in 29, 31, 600:
+        be_rank_0(f"so with --collective-timeout={timeout}", told=True, more=[f"--collective-timeout={timeout}"])
     be_rank_0("rank 0 accepts, and leaves", answer(ACCEPTED))
     return hello
 
