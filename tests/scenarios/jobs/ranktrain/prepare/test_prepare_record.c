@@ -150,6 +150,7 @@ static const struct dataset_kind *played_find(const char *name, struct err *err)
 
 static int played_dataset_open(const struct dataset_kind *k, const char *dir, int side, int sets,
                                struct dataset *ret, struct err *err) {
+    *ret = (struct dataset){0}; /* whoever closes what was not opened dies of it */
     if (fails("open %s in %s, %d, %d", k->name, dir, side, sets))
         return err_of(err, dir);
     static const int sides[] = {8, 32, 28};
