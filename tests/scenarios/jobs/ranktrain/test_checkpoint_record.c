@@ -489,11 +489,12 @@ static void live_shortly(uint64_t seed) {
     begin(seed);
     scene.state.step = 1 + seed % 3;
     fill(&scene.state, 5);
-    if (seed % 2)
-        save_whole();
-    else
-        save_in_parts();
-    act(1);
+    for (int i = 0; i < 1 + (seed % 4 >= 2); i++, fill(&scene.state, 6)) /* again, and otherwise */
+        if (seed % 2)
+            save_whole();
+        else
+            save_in_parts();
+    act(seed % 4 < 2);
     load();
     end();
 }

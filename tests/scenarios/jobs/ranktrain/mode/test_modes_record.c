@@ -10,6 +10,7 @@
 #include "base/mem.h"
 
 #include <dlfcn.h>
+#include <semaphore.h>
 
 /* ---- what modes call besides ---- */
 
@@ -398,6 +399,70 @@ static void test_buckets_are_of_all_sums_and_not_too_many(void **state) {
     }
 }
 
+/* ---- sums that are under way ---- */
+
+static sem_t given_up;
+static int aborts;
+
+static int start_for_ever(void *ring, struct collective_call *call, struct err *err) {
+    assert_true(ring == &scene && call->op == COLLECTIVE_ALL_REDUCE && err);
+    return 0;
+}
+
+/* A peer says nothing; only who gives up comes back. */
+static int poll_for_ever(void *ring, int timeout_ms, struct err *err) {
+    assert_true(ring == &scene && timeout_ms == -1 && err);
+    while (sem_wait(&given_up) < 0)
+        continue;
+    return -ECANCELED;
+}
+
+static void give_up(void *ring) {
+    assert_ptr_equal(ring, &scene);
+    aborts++;
+    sem_post(&given_up);
+}
+
+static int sum_that_fails(void *c, const float *values, const struct compute_batch *batches, int n,
+                          const struct pass_watch *watch, int64_t *ret_sums,
+                          struct compute_wrong *wrong, struct err *err) {
+    watched_sum(c, values, batches, n, watch, ret_sums, wrong, err);
+    return err_say(err, -EIO, "the device is gone");
+}
+
+/* What computes fails while sums of layers go round: they are given up, once, and the thread ends. */
+static void test_sums_are_given_up_where_the_rest_is_not_computed(void **state) {
+    (void)state;
+    struct model_layer l[2] = {{.trained = 40000}, {.trained = 40000, .trained_at = 40000}};
+    struct model model = {
+        .data = rank_model.data, .layers = l, .n = 2, .trained = 80000, .values = 80000};
+    struct collective collective = rank_collective;
+    struct compute compute = rank_compute_sum;
+    double loss;
+    collective.start = start_for_ever;
+    collective.poll = poll_for_ever;
+    collective.abort = give_up;
+    compute.sum = sum_that_fails;
+    played.fails_at = aborts = 0;
+    sem_init(&given_up, 0, 0);
+    rank_begin_as("ddp", 0, 2, 4);
+    scene.o.overlap = scene.beside = true;
+    scene.t.model = &model;
+    scene.t.compute = &compute;
+    scene.t.collective = &collective;
+    open_it();
+    assert_non_null(scene.t.o);
+    assert_int_equal(scene.t.mode->step(&scene.t, &loss, &scene.err), -EIO);
+    assert_string_equal(scene.err.msg, "the device is gone");
+    assert_int_equal(aborts, 0);
+    scene.t.mode->close(&scene.t);
+    assert_int_equal(aborts, 1);
+    scene.t.compute->close(scene.t.c, NULL);
+    rank_end();
+    sem_destroy(&given_up);
+    buf_clear(&played.said);
+}
+
 /* ---- time ---- */
 
 /* A computation that is over sooner takes as long as it was to take, and no longer than that where it is over late. */
@@ -475,6 +540,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_what_modes_exchange_is_on_record),
         cmocka_unit_test(test_a_tensor_longer_than_a_block_is_visited_whole),
         cmocka_unit_test(test_buckets_are_of_all_sums_and_not_too_many),
+        cmocka_unit_test(test_sums_are_given_up_where_the_rest_is_not_computed),
         cmocka_unit_test(test_a_step_takes_as_long_as_it_was_told),
         cmocka_unit_test(test_each_mode_refuses_what_it_cannot),
     };
