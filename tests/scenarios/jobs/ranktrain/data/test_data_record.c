@@ -319,11 +319,32 @@ static void unpack_all(uint64_t seed) {
     note("> %d, %d %s", r, err.code, err.msg);
 }
 
+/* ---- kinds ---- */
+
+static const char *word(const char *text) {
+    return text ? text : "none";
+}
+
+static void kinds_all(uint64_t seed) {
+    for (size_t i = 0; i < KINDS; i++) {
+        const struct dataset_kind *k = kinds[i];
+        const struct images_shape *s = &k->shape;
+        note("%s: %s; in %s, at %s; %s", k->name, k->summary, word(k->dir), word(k->url),
+             word(k->remedy));
+        note("  %d of %dx%d, %d classes", s->channels, s->side, s->side, s->classes);
+        for (int c = 0; c < IMAGES_CHANNELS; c++)
+            note("  %.4f, %.4f", (double)s->mean[c], (double)s->deviation[c]);
+        for (const struct dataset_file *f = k->files; f->name; f++)
+            note("  %s %s", f->name, f->sha256);
+    }
+}
+
 #define RECORD(name) "tests/scenarios/jobs/ranktrain/data/record/" name ".txt"
 
 static const struct play plays[] = {{RECORD("cache"), cache_all, 200, true, {EACCES, ENOENT}},
                                     {RECORD("dataset"), sets_all, 200, true, {EACCES, ENOENT}},
-                                    {RECORD("archive"), unpack_all, 100, true, {EACCES, ENOENT}}};
+                                    {RECORD("archive"), unpack_all, 100, true, {EACCES, ENOENT}},
+                                    {RECORD("kinds"), kinds_all, 1, false, {0}}};
 
 static void test_what_is_cached_is_on_record(void **state) {
     (void)state;
@@ -340,14 +361,20 @@ static void test_what_is_unpacked_is_on_record(void **state) {
     played_check(&plays[2]);
 }
 
+static void test_what_is_known_of_each_kind_is_on_record(void **state) {
+    (void)state;
+    played_check(&plays[3]);
+}
+
 int main(int argc, char **argv) {
     int ret = 0;
-    if (played_asked(argc, argv, plays, 3, &ret))
+    if (played_asked(argc, argv, plays, 4, &ret))
         return ret;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_cached_is_on_record),
         cmocka_unit_test(test_how_data_sets_are_opened_is_on_record),
         cmocka_unit_test(test_what_is_unpacked_is_on_record),
+        cmocka_unit_test(test_what_is_known_of_each_kind_is_on_record),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

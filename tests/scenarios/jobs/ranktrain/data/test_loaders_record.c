@@ -111,6 +111,8 @@ static pid_t played_wait(pid_t pid, int *status, int flags) {
     static const int ends[] = {0, 3 << 8, SIGKILL, SIGBUS, 0};
     int end = ends[draw(5)];
     note("wait for %d, %d, asked: %d; %d", (int)pid, flags, status != NULL, end);
+    if (draw(9) == 0)
+        return -1;
     if (status)
         *status = end;
     return pid;

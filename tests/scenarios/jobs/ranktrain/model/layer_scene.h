@@ -28,13 +28,18 @@ struct scene {
     int rooms_n;
 };
 
+/* Another behind each room: what is copied too far is seen. */
+static inline float scene_mark(int room) {
+    return 4711 + (float)room;
+}
+
 static inline float *scene_floats(struct scene *s, size_t n) {
     float *p = calloc(n + SCENE_BEHIND, sizeof(*p));
     if (!p || s->rooms_n == SCENE_ROOMS)
         abort();
-    s->rooms[s->rooms_n++] = (struct scene_room){p, n};
     for (size_t i = 0; i < SCENE_BEHIND; i++)
-        p[n + i] = 4711;
+        p[n + i] = scene_mark(s->rooms_n);
+    s->rooms[s->rooms_n++] = (struct scene_room){p, n};
     return p;
 }
 
@@ -80,7 +85,7 @@ static inline void scene_open(struct scene *s, struct model_layer l) {
 static inline void scene_close(struct scene *s) {
     for (int i = 0; i < s->rooms_n; i++) {
         for (size_t k = 0; k < SCENE_BEHIND; k++)
-            if (s->rooms[i].p[s->rooms[i].n + k] != 4711)
+            if (s->rooms[i].p[s->rooms[i].n + k] != scene_mark(i))
                 fail_msg("%s: room %d is written beyond its end", s->l.kind->name, i);
         free(s->rooms[i].p);
     }

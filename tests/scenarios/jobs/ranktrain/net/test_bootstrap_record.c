@@ -154,7 +154,7 @@ static int played_door_open(struct door *ret, int port, struct err *err) {
     *ret = (struct door){.listener = -1};
     if (fails("listen on %d", port))
         return err_set(err, -errno, "listen on port %d", port);
-    ret->listener = played_open();
+    ret->listener = played_open_from(draw(2));
     note("  as %d", ret->listener);
     return 0;
 }
