@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WAKE_FD = 900, NUMBERS_MAX = 60, HEAD = 16, POLLS_MAX = 60, CALLS = 14, FDS = 64 };
+enum { WAKE_FD = 900, NUMBERS_MAX = 60, HEAD = 16, POLLS_MAX = 60, CALLS = 14, FDS = 128 };
 
 static struct {
     int64_t now_ns;
@@ -251,6 +251,10 @@ static void group_draw(void) {
     struct peer_group *g = &net.group;
     *g = (struct peer_group){.world = 1 + draw(5), .pairs = draw(3)};
     g->rank = draw(g->world);
+    if (draw(60) == 0) { /* the last of as many as there may be, who waits for few */
+        *g = (struct peer_group){.world = BOOTSTRAP_MEMBERS, .pairs = true};
+        g->rank = g->world - 1;
+    }
     for (int i = 0; i < DOOR_SESSION; i++)
         g->session[i] = (unsigned char)draw(256);
     for (int i = 0; i < g->world; i++) {
@@ -309,7 +313,7 @@ static int run(void *c, struct collective_call *call) {
 
 static void call_once(void *c) {
     int64_t data[NUMBERS_MAX + 1];
-    size_t bounds[7];
+    size_t bounds[BOOTSTRAP_MEMBERS + 1];
     struct collective_call call = call_draw(data, bounds);
     struct err err = {0};
     int r = run(c, &call);
