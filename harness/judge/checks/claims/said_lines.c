@@ -76,14 +76,21 @@ static bool is_struck(const struct claims *c, const char *node) {
     return false;
 }
 
+/* INT64_MAX: it is more than can be told. */
+static int64_t said_ms(const struct said_line *l) {
+    int64_t ms;
+    bool is_more = __builtin_add_overflow(l->stop_ms, l->rendezvous_ms, &ms) ||
+                   __builtin_add_overflow(ms, l->start_ms, &ms);
+    return is_more ? INT64_MAX : ms;
+}
+
 /* What the launcher says that a round took cannot be longer than from its agent's start to the end of
  * the round's last worker. NULL: it is not, or that is not known. */
 static const char *time_differs(const struct claims *c, const struct said_line *l,
                                 const struct worker *w) {
     const struct trial *t = c->s->t;
     const struct round *now = t->rounds->v[w->round - 1];
-    int64_t said_ms = l->stop_ms + l->rendezvous_ms + l->start_ms, began_ns = 0;
-    int64_t end_ns = round_ended_ns(now);
+    int64_t end_ns = round_ended_ns(now), began_ns = 0;
     for (size_t i = 0; i < c->s->agents_n; i++)
         if (str_eq(c->s->agents[i].node, w->node) && c->s->agents[i].start_ns < w->start_ns)
             began_ns = c->s->agents[i].start_ns;
@@ -91,11 +98,11 @@ static const char *time_differs(const struct claims *c, const struct said_line *
         return NULL;
     int64_t most_ms =
         (end_ns - began_ns + lags_most_ns(t->lags, began_ns, end_ns)) / 1000000 + 1000;
-    return said_ms > most_ms ? arena_printf(t->arena,
-                                            "says that it took %" PRId64 " ms to begin, of %" PRId64
-                                            " ms that there were",
-                                            said_ms, most_ms)
-                             : NULL;
+    return said_ms(l) > most_ms ? arena_printf(t->arena,
+                                               "says that it took %" PRId64
+                                               " ms to begin, of %" PRId64 " ms that there were",
+                                               said_ms(l), most_ms)
+                                : NULL;
 }
 
 static const char *round_differs(const struct claims *c, const struct said_line *l,

@@ -24,12 +24,22 @@ struct share {
     int64_t ran_ns, slept_ns, quiet_ns;
 };
 
+/* What of a time is left without a part of it. */
+static int64_t rest_ns(int64_t ns, int64_t part_ns) {
+    return part_ns < 0 ? ns : ns > part_ns ? ns - part_ns : 0;
+}
+
+/* By how much a reading has grown. */
+static int64_t grown_ns(const struct record *begin, const struct record *end, const char *key) {
+    int64_t ns = record_i64(end, key, 0);
+    return ns < 0 ? 0 : rest_ns(ns, record_i64(begin, key, 0));
+}
+
 /* While others ran it could not: a host that is busy makes nobody look idle, and nobody busy. */
 static struct share share_of(const struct record *begin, const struct record *end) {
     struct share s = {.quiet_ns = end->t_ns - begin->t_ns};
-    int64_t waited = record_i64(end, "waited_ns", 0) - record_i64(begin, "waited_ns", 0);
-    s.ran_ns = record_i64(end, "ran_ns", 0) - record_i64(begin, "ran_ns", 0);
-    s.slept_ns = s.quiet_ns - s.ran_ns - waited;
+    s.ran_ns = grown_ns(begin, end, "ran_ns");
+    s.slept_ns = rest_ns(rest_ns(s.quiet_ns, s.ran_ns), grown_ns(begin, end, "waited_ns"));
     return s;
 }
 
@@ -64,8 +74,7 @@ static bool judge(const struct trial *t, struct finding *f) {
                             "%s %s ran for %.0f of %.0f ms in which nothing happened, and slept "
                             "for %.0f",
                             name_of(end), end->node, (double)s.ran_ns / 1e6,
-                            (double)s.quiet_ns / 1e6,
-                            s.slept_ns > 0 ? (double)s.slept_ns / 1e6 : 0.0);
+                            (double)s.quiet_ns / 1e6, (double)s.slept_ns / 1e6);
     }
     if (!looks)
         return finding_skip(f, "nothing was quiet for %lld ms, or the kernel does not tell",

@@ -242,9 +242,10 @@ static bool is_look(const struct record *r) {
 static bool judge_drafts(const struct trial *t, struct finding *f, struct readings *r) {
     r->n = 0;
     history_each(look, t->history) {
+        int64_t damaged = larger(length_of(look, "damaged"), 0);
+        int64_t drafts = record_i64(look, "drafts", 0);
         if (is_look(look) && record_get(look, "drafts"))
-            readings_add(r, larger(length_of(look, "damaged"), 0) + record_i64(look, "drafts", 0),
-                         look->seq);
+            readings_add(r, drafts < INT64_MAX - damaged ? damaged + drafts : drafts, look->seq);
     }
     if (!piles_up(r, true))
         return true;
@@ -269,7 +270,7 @@ static bool judge_kept(const struct trial *t, struct finding *f) {
         last = commits > 1 && length_of(r, "complete") >= 0 ? r : last;
         commits = 0;
     }
-    if (kept < 0 || !last || length_of(last, "complete") <= kept + 1)
+    if (kept < 0 || !last || length_of(last, "complete") - 1 <= kept)
         return true;
     const char *expected =
         finding_expected(f, "at most %lld, as in the control run, and one", (long long)kept);

@@ -55,7 +55,7 @@ static bool open_window(const struct trial *t, struct finding *f, const struct l
                                x->pattern);
     if (x->within_ns && !from)
         return finding_unknown(f, broken, "the job was never steady, and within counts from there");
-    bool ends = x->within_ns && from < INT64_MAX - x->within_ns;
+    bool ends = x->within_ns > 0 && from < INT64_MAX - x->within_ns;
     *ret = (struct window){from, ends ? from + x->within_ns : INT64_MAX};
     return true;
 }

@@ -50,7 +50,7 @@ static bool judge_answer(struct finding *f, const struct record *r, const struct
     int64_t took = record_i64(r, "took_ns", 0);
     int64_t asked = r->t_ns - (took > 0 && took < r->t_ns ? took : 0);
     int64_t settled =
-        s->whole_ns < INT64_MAX - x->settle_ns ? s->whole_ns + x->settle_ns : INT64_MAX;
+        x->settle_ns < INT64_MAX - s->whole_ns ? s->whole_ns + x->settle_ns : INT64_MAX;
     bool before = r->t_ns < s->first_ns, after = !before && asked >= settled;
     if (r->t_ns >= s->over_ns)
         return true;

@@ -37,8 +37,8 @@ static void look_at_lag(struct health *s, const struct record *r) {
     int64_t ns = record_i64(r, "max_ns", 0);
     if (r->source != SOURCE_HARNESS || !record_is(r, "lag"))
         return;
-    if (*record_text(r, "why"))
-        s->held_ns += ns;
+    if (*record_text(r, "why") && ns > 0)
+        s->held_ns = ns < INT64_MAX - s->held_ns ? s->held_ns + ns : INT64_MAX;
     else if (ns > s->loop_lag_ns)
         s->loop_lag_ns = ns;
 }
