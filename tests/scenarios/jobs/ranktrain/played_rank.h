@@ -118,7 +118,7 @@ static inline int rank_compute_close(void *compute, struct err *err) {
 static inline void rank_compute_memory(void *compute, struct compute_memory *ret) {
     struct rank_compute *c = compute;
     assert_true(c->open);
-    *ret = (struct compute_memory){1000, 200, 30};
+    *ret = (struct compute_memory){1000 + 300 * (size_t)c->number, 200, 30};
 }
 
 static inline void rank_batch(struct buf *out, const struct compute_batch *b) {

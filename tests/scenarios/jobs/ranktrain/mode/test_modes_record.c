@@ -230,6 +230,8 @@ static void beside(uint64_t seed) {
         scene.fails_n = devices ? 1 + draw(n) : 0;
         scene.fails_code = codes[draw(3)];
     }
+    if (devices && draw(3) == 0) /* a device that holds less than that of the rank itself */
+        scene.t.ration.limit = 1500 + (size_t)draw(1200);
     play_out();
 }
 
@@ -259,7 +261,7 @@ static void work(uint64_t seed) {
 
 static const struct play plays[] = {
     {"tests/scenarios/jobs/ranktrain/record/alike.txt", alike, 96, true, {ECONNRESET, ECANCELED}},
-    {"tests/scenarios/jobs/ranktrain/record/beside.txt", beside, 48, true, {ETIMEDOUT, EPIPE}},
+    {"tests/scenarios/jobs/ranktrain/record/beside.txt", beside, 96, true, {ETIMEDOUT, EPIPE}},
     /* an exchange begins and ends: each is lost in each way */
     {"tests/scenarios/jobs/ranktrain/record/server.txt", serve, 96, true, {EPIPE, ECONNRESET}},
     {"tests/scenarios/jobs/ranktrain/record/server_late.txt", serve, 96, true, {ETIMEDOUT, EPIPE}},
