@@ -209,6 +209,13 @@ static void some(uint64_t seed) {
         char *argv[WORDS + 2] = {(char *)(uintptr_t) "ranktrain"};
         int argc = 1;
         draw_environment();
+        if (draw(3) == 0) { /* a server with one worker or two */
+            argv[argc++] = (char *)(uintptr_t)parts[0];
+            setenv("RANK", "0", 1);
+            setenv("WORLD_SIZE", draw(2) ? "2" : "3", 1);
+            setenv("MASTER_ADDR", "n0", 1);
+            setenv("MASTER_PORT", "29500", 1);
+        }
         for (int n = draw(5); n > 0; n--)
             argv[argc++] = (char *)(uintptr_t)parts[draw(PARTS)];
         if (draw(6) == 0) {
