@@ -224,10 +224,27 @@ static void test_cifar_has_its_channels_one_after_another(void **state) {
     write_cifar(4, 3, 4, 1);
     assert_refused("cifar10", -EBADMSG, "data_batch_4.bin is cut short at byte 9218");
     write_cifar(4, 3, 11, 0);
-    assert_refused("cifar10", -EBADMSG, "data_batch_4.bin: the label at byte 0 is 11");
+    assert_refused("cifar10", -EBADMSG, "data_batch_4.bin: the label at byte 0 is 11, more than 9");
+    write_cifar(4, 0, 4, 0);
+    assert_refused(
+        "cifar10", -EBADMSG,
+        "data_batch_4.bin is cut short at byte 0: records of 3073 bytes do not end there");
     write_cifar(4, 3, 4, 0);
     unlink(path_of("data_batch_2.bin"));
     assert_refused("cifar10", -ENOENT, "has no data_batch_2.bin");
+    mkdir(path_of("cifar-10-batches-bin"), 0755); /* as the archive has it */
+    for (int file = 0; file < 6; file++) {
+        char from[192], to[64];
+        write_cifar(file, 3, file, 0);
+        snprintf(from, sizeof(from), file ? "data_batch_%d.bin" : "test_batch.bin", file);
+        snprintf(to, sizeof(to), "cifar-10-batches-bin/%.40s", from);
+        snprintf(from, sizeof(from), "%s", path_of(to));
+        snprintf(to, sizeof(to), "%s", strrchr(from, '/') + 1);
+        assert_int_equal(rename(path_of(to), from), 0);
+    }
+    assert_int_equal(open_kind("cifar10", 0, &d, &err), 0);
+    assert_int_equal(d.train.count, 15);
+    dataset_close(&d);
 }
 
 static void write_folders(void) {

@@ -115,6 +115,73 @@ static void test_what_is_no_such_file_is_refused_with_the_byte(void **state) {
     assert_refused(memfd_create("empty", MFD_CLOEXEC), "is cut short at byte 0");
 }
 
+/* What is sealed is still held against what can be, at each bound and beyond it. */
+static void test_a_header_may_say_what_can_be_and_no_more(void **state) {
+    (void)state;
+#define AT(member) offsetof(struct images_header, member)
+    static const float none = 0, some = 0.001f, less = -1;
+    static const struct {
+        size_t at;
+        int32_t value;
+        const float *real; /* in its place */
+        bool possible;
+    } rows[] = {{AT(shape.channels), 0, NULL, false},
+                {AT(shape.channels), 1, NULL, true},
+                {AT(shape.channels), -1, NULL, false},
+                {AT(shape.channels), IMAGES_CHANNELS + 1, NULL, false},
+                {AT(shape.side), 0, NULL, false},
+                {AT(shape.side), 1, NULL, true},
+                {AT(shape.side), IMAGES_SIDE, NULL, true},
+                {AT(shape.side), IMAGES_SIDE + 1, NULL, false},
+                {AT(shape.classes), 0, NULL, false},
+                {AT(shape.classes), 1, NULL, true},
+                {AT(shape.classes), IMAGES_CLASSES, NULL, true},
+                {AT(shape.classes), IMAGES_CLASSES + 1, NULL, false},
+                {AT(shape.deviation[0]), 0, &none, false},
+                {AT(shape.deviation[0]), 0, &some, true},
+                {AT(shape.deviation[1]), 0, &less, false},
+                {AT(shape.deviation[2]), 0, &none, true}, /* there is no third channel */
+                {AT(parts), 0, NULL, false},
+                {AT(part), 0, NULL, true},
+                {AT(part), 1, NULL, false}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct images d = {0};
+        struct err err = {0};
+        int fd = pack(0, 1);
+        const void *value = rows[i].real ? (const void *)rows[i].real : &rows[i].value;
+        assert_int_equal(pwrite(fd, value, sizeof(rows[i].value), (off_t)rows[i].at), 4);
+        seal(fd);
+        int r = images_open(fd, "some.images", &d, &err);
+        bool refused = strcmp(err.msg, "some.images has a header that makes no sense: prepare it "
+                                       "again") == 0;
+        if (refused == rows[i].possible || (refused && r != -EBADMSG))
+            fail_msg("row %zu: %d, %s", i, r, err.msg);
+        if (r == 0)
+            images_close(&d);
+        close(fd);
+    }
+}
+
+static void test_what_cannot_be_mapped_is_named(void **state) {
+    (void)state;
+    struct images d;
+    struct err err = {0};
+    int ends[2], fd = pack(0, 1);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(images_open(ends[0], "some.images", &d, &err), -EINVAL);
+    assert_string_equal(err.msg, "some.images is no plain file");
+    close(ends[0]);
+    close(ends[1]);
+    poke(fd, 8, 9);
+    assert_int_equal(images_open(fd, "some.images", &d, &err), -EBADMSG);
+    assert_string_equal(err.msg,
+                        "some.images is of version 9 and this ranktrain reads 2: prepare it "
+                        "again (ranktrain prepare)");
+    close(fd);
+    assert_int_equal(images_open(fd, "some.images", &d, &err), -EBADF);
+    assert_non_null(strstr(err.msg, "some.images cannot be looked at: "));
+}
+
 static void test_a_label_that_has_changed_is_refused(void **state) {
     (void)state;
     struct images_header h;
@@ -187,6 +254,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_images_are_found_again_with_labels_and_shape),
         cmocka_unit_test(test_a_part_has_every_nth_image_and_knows_their_numbers),
         cmocka_unit_test(test_what_is_no_such_file_is_refused_with_the_byte),
+        cmocka_unit_test(test_a_header_may_say_what_can_be_and_no_more),
+        cmocka_unit_test(test_what_cannot_be_mapped_is_named),
         cmocka_unit_test(test_a_label_that_has_changed_is_refused),
         cmocka_unit_test(test_an_image_that_has_rotted_is_refused_when_it_is_read),
         cmocka_unit_test(test_no_changed_byte_is_taken_for_another_image),
