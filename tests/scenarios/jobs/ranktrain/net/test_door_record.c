@@ -107,7 +107,9 @@ static ssize_t played_send(int fd, const void *p, size_t n, int flags) {
         return -1;
     int luck = draw(12);
     errno = codes[luck % 5];
-    return luck < 5 ? -1 : draw(2) ? (ssize_t)n : 1 + draw((int)n);
+    if (luck < 5)
+        return -1;
+    return draw(9) == 0 ? 0 : draw(2) ? (ssize_t)n : 1 + draw((int)n);
 }
 
 static int played_poll(struct pollfd *p, nfds_t n, int ms) {
@@ -219,6 +221,8 @@ static void played_resolved(struct addrinfo *list) {
 
 static void say_address(const char *what, int r, const struct link_address *a) {
     char name[LINK_NAME];
+    for (size_t i = a->length; i < sizeof(a->addr); i++) /* it goes to others as a whole */
+        assert_int_equal(((const char *)&a->addr)[i], 0);
     note("> %s %d: %s, %u bytes, of family %d, loopback %d", what, r, link_name(a, name), a->length,
          a->addr.ss_family, link_is_loopback(a));
 }
