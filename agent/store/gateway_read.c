@@ -13,6 +13,7 @@ struct gateway_read_reader {
     bool failed;
 };
 
+/* The first reason is kept. */
 static int refuse(struct gateway_read_reader *r, const char *what) {
     if (!r->failed)
         err_say(r->err, -EPROTO, "%s", what);
@@ -154,7 +155,7 @@ int gateway_take_watch(struct arena *a, const char *text, size_t n, struct gatew
                        struct err *err) {
     struct gateway_read_reader r = {.arena = a, .err = err};
     const struct json *j = json_get(parse(&r, text, n), "create_request");
-    if (!r.failed && !j)
+    if (!j)
         refuse(&r, "expected a create_request");
     struct gateway_watch w = {.key = take_bytes(&r, j, "key"),
                               .range_end = take_bytes(&r, j, "range_end"),
@@ -224,7 +225,7 @@ int gateway_take_txn_result(struct arena *a, const char *text, size_t n, struct 
                                 .revision = take_revision(&r, j)};
     out.results = arena_array(a, struct kv_op_result, (list ? list->length : 0) + 1);
     json_each(it, list) take_result(&r, it, &out.results[out.n_results++]);
-    if (!r.failed && !json_get(j, "header"))
+    if (!json_get(j, "header"))
         refuse(&r, "the answer has no header: this is no etcd v3 store");
     if (r.failed)
         return -EPROTO;
@@ -241,7 +242,7 @@ int gateway_take_line(struct arena *a, const char *text, size_t n, struct gatewa
                                .created = take_bool(j, "created"),
                                .canceled = take_bool(j, "canceled"),
                                .compact_revision = take_i64(&r, j, "compact_revision")};
-    if (!r.failed && !j)
+    if (!j)
         refuse(&r, "a line of the watch has no result");
     out.events = arena_array(a, struct kv_event, (list ? list->length : 0) + 1);
     json_each(it, list) {

@@ -46,8 +46,9 @@ static void is(const void *p, const void *expected) {
 #define loop_source_free(s)  (is(s, &late), freed++)
 #define event_new(base, fd, what, fn, arg)                                                         \
     (is(base, &of_base), assert_true((fd) == -1 && !(what)), fake_event(fn))
-#define event_free(e)                                      (is(e, &turns[kind_at(e)]), freed++)
-#define event_active(e, what, n)                           (assert_true((what) == EV_TIMEOUT), active[kind_at(e)] = 1)
+#define event_free(e) (is(e, &turns[kind_at(e)]), freed++)
+#define event_active(e, what, n)                                                                   \
+    (assert_true((what) == EV_TIMEOUT && (n) == 0), active[kind_at(e)] = 1)
 #define event_priority_set(e, p)                           (priorities[kind_at(e)] = (p))
 #define evhttp_send_reply_chunk_with_cb(req, out, fn, arg) fake_chunk(req, out, fn, arg)
 #include "agent/store/limits/flow.c"
@@ -117,9 +118,12 @@ static struct reader *reader_of(struct flow_item *i) {
     return (struct reader *)(void *)((char *)i - offsetof(struct reader, item));
 }
 
+static int waits_now = 1; /* 2: only who was found to be given something */
+
 static bool on_produce(struct flow_item *i, struct buf *out) {
     struct reader *r = reader_of(i);
     assert_ptr_equal(r, first(r->agent, 1)); /* who has waited longest */
+    assert_int_equal(r->waits, waits_now);   /* and nobody whom the bounds leave out */
     r->waits = 0;
     for (size_t n = 0; n < r->next; n++)
         buf_putc(out, 'x');
@@ -216,7 +220,9 @@ static void turn(int kind) {
             break;
         r->waits = 2; /* it will be given something */
     }
+    waits_now = 2;
     turn_fns[kind](-1, 0, flow);
+    waits_now = 1;
     for (int i = 0; i < ITEMS; i++)
         assert_int_not_equal(readers[i].here && readers[i].agent == kind ? readers[i].waits : 0, 2);
     if (held[kind] < most[kind])
