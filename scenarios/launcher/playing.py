@@ -11,6 +11,7 @@ values in plain -, what it printed, and "exit N" where it ended so. WHO is
     tree KEY=VALUE...                    an etcd with torchelastic's rendezvous of the run r; a KEY that begins with ":" is one of version 3
     says ANSWER...                       who gives the k-th request the k-th ANSWER, a status and a body, "none" or "half" of one; the last all others
     store                                a store of rankrun, before which it only stands: each kind of request but beats is there once
+    etcd                                 the same of an etcd with its older API
 
 "each" before it plays every word on its own, "both" plays it once more with --format=json. ". NAME=TEXT" names what $NAME stands for, the
 words of TEXT where it stands alone. The command runs with PLAYED for HOST:PORT, in an empty folder, with rankrun in its PATH and no
@@ -30,10 +31,11 @@ import subprocess
 import sys
 import tempfile
 import threading
+import urllib.parse
 
 FOLDER = "/torchelastic/p2p/run_r/rdzv"
 REVISION, ROOT, PATIENCE = 1000, "/rankrun/r/", 30
-BEAT = '\\"seq\\":'
+BEAT = re.compile(r'\\"seq\\":|/rank_0 .*refresh=true')
 
 
 def coded(text):
@@ -50,11 +52,23 @@ def plain(value):
     return {k: base64.b64decode(v, validate=True).decode("latin-1") if k in bytes_ and isinstance(v, str) else plain(v) for k, v in value.items()}
 
 
+def plain_form(path, text, shown):
+    """The parts of a request; of etcd's older API what is escaped, and what members tell each other, in plain."""
+    if not path.startswith("/v2/"):
+        return [path, *shown, text]
+    path, text = urllib.parse.unquote(path), urllib.parse.unquote(text)
+    folder, told, name = path.partition("/kv/")
+    if told:
+        name, value = (base64.b64decode(coded).decode() for coded in (name, text.partition("value=")[2].partition("&")[0]))
+        text = "value=" + ("N" if name == "MASTER_PORT" else value)
+    return [folder + told + name, text]
+
+
 CHANCE = [(re.compile(pattern), word) for pattern, word in (
     (r" at 20\d\d-\S+ \S+ UTC", " at TIME"), (r"\b[0-9a-f]{32}\b", "UID"), (r"\b[0-9a-f]{16}\b", "INC"), (r"\b[0-9a-f]{16}0\b", "INC0"), (r"\d+-\d+-(\d+)", r"N-N-\1"),
     (r'("(?:ID|lease|\w*revision)": )"[1-9]\d*"', r"\1N"), (r'(\\"(?:port|\w+_port|\w+_pid|\w+time_ns|free_age_ms|seq)\\":)\d+', r"\1N"),
     (r"\b(stop|rendezvous|start|after) \d{1,5} ms", r"\1 N ms"), (r'("next_beat_ms":)\d{1,5}\b', r"\1N"), (r"^(rankrun: .*), pid \d+", r"\1, pid N"),
-    (re.escape(socket.gethostname()), "HOST"))]
+    (r"waitIndex=\d+", "waitIndex=N"), (re.escape(socket.gethostname()), "HOST"))]
 
 
 def without_chance(text):
@@ -113,9 +127,9 @@ class Player(http.server.ThreadingHTTPServer):
             text = json.dumps(plain(json.loads(body)))
         except ValueError:
             text = body.decode("latin-1")
-        line = without_chance(" ".join(["asked:", asks.command, asks.path, *shown, text]).strip())
+        line = without_chance(" ".join(["asked:", asks.command, *plain_form(asks.path, text, shown)]).strip())
         with self.lock:
-            if not self.who.long or not (line in self.asked or BEAT in line):
+            if not self.who.long or not (line in self.asked or BEAT.search(line)):
                 self.asked.append(line)
 
     def lines(self, who, command):
@@ -220,20 +234,23 @@ class Store(Who):
     long = True
 
     def __init__(self, words):
-        self.child = subprocess.Popen(["rankrun", "store", "--host=127.0.0.1", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        line = next(line for line in self.child.stdout if "listening on" in line)
-        self.store = int(line.rsplit(":", 1)[1])
-        threading.Thread(target=self.child.stdout.read, daemon=True).start()
+        self.begin(["rankrun", "store", "--host=127.0.0.1", "--port=0"], "listening on")
         super().__init__(words)
+
+    def begin(self, command, ready):
+        self.child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        line = next(line for line in self.child.stdout if ready in line)
+        self.store = int(re.findall(r":(\d+)", line)[-1])
+        threading.Thread(target=self.child.stdout.read, daemon=True).start()
 
     def play(self, asks, body):
         store = http.client.HTTPConnection("127.0.0.1", self.store)
-        store.request(asks.command, asks.path, body)
+        store.request(asks.command, asks.path, body, {"Content-Type": asks.headers["Content-Type"]} if body else {})
         answer = store.getresponse()
-        if answer.getheader("Transfer-Encoding") != "chunked":
-            text = answer.read().decode()
+        if answer.getheader("Transfer-Encoding") != "chunked" or not asks.path.endswith("/watch"):
+            index, text = answer.getheader("X-Etcd-Index"), answer.read().decode()
             store.close()
-            return asks.say(answer.status, text)
+            return asks.say(answer.status, text, **({"X_Etcd_Index": index} if index else {}))
         asks.begin_lines()
         while line := answer.readline():
             asks.line(line.decode().rstrip("\n"))
@@ -245,10 +262,29 @@ class Store(Who):
         self.child.wait()
 
 
+class Etcd(Store):
+    """With its older API, and peers that nobody is."""
+
+    def __init__(self, words):
+        self.folder = tempfile.mkdtemp(prefix="played-etcd-")
+        ports = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+        client, peer = (f"http://127.0.0.1:{s.getsockname()[1]}" for s in ports)
+        for s in ports:
+            s.close()
+        self.begin(["etcd", "--enable-v2", f"--data-dir={self.folder}", f"--listen-client-urls={client}", f"--advertise-client-urls={client}",
+                    f"--listen-peer-urls={peer}", "--unsafe-no-fsync"], "ready to serve client requests")
+        self.store = int(client.rsplit(":", 1)[1])
+        Who.__init__(self, words)
+
+    def fini(self):
+        super().fini()
+        shutil.rmtree(self.folder)
+
+
 # ---- a transcript ----
 
 
-KINDS = {"keys": Keys, "tree": Tree, "says": Says, "store": Store}
+KINDS = {"keys": Keys, "tree": Tree, "says": Says, "store": Store, "etcd": Etcd}
 
 
 def words_of(line, names):
