@@ -53,13 +53,13 @@ def plain(value):
 
 
 def plain_form(path, text, shown):
-    """The parts of a request; of etcd's older API what is escaped, and what members tell each other, in plain."""
+    """The parts of a request; of etcd's older API values, and what members tell each other, in plain."""
     if not path.startswith("/v2/"):
         return [path, *shown, text]
-    path, text = urllib.parse.unquote(path), urllib.parse.unquote(text)
+    path, text = urllib.parse.unquote(path) if "prevValue" in path else path, urllib.parse.unquote(text)
     folder, told, name = path.partition("/kv/")
     if told:
-        name, value = (base64.b64decode(coded).decode() for coded in (name, text.partition("value=")[2].partition("&")[0]))
+        name, value = (base64.b64decode(coded).decode() for coded in (urllib.parse.unquote(name), text.partition("value=")[2].partition("&")[0]))
         text = "value=" + ("N" if name == "MASTER_PORT" else value)
     return [folder + told + name, text]
 
