@@ -38,7 +38,7 @@ EVALUATE = "ranktrain evaluate --dataset=generated --model-dir=ck --eval-batch-s
 FEW = [[*DATA, "jpeg", "jpeg"], ["sh", "-c", "rm jpeg/*/*/0[1-3]?.jpg jpeg/*/*/00[3-9].jpg"]]
 FETCH = [*DATA, "cifar10", "published", "--"]  # URL stands for where it serves
 
-# Of each way: what comes before it, ranks, and what is watched. "own": each rank is in a directory of its own, as on another host.
+# Of each way: what comes before it, ranks, and what is watched. "own": each rank is in a directory of its own, as on another host; "hosts": two are.
 WAYS = {
     "alone": ([], 1, [*TRAIN, "--checkpoint-keep=1"]),
     "goes-on": ([[*TRAIN, "--steps=3"]], 1, [*TRAIN, "--steps=5"]),
@@ -58,6 +58,9 @@ WAYS = {
     "own-fsdp-beside": ([], 2, [*TRAIN, "--mode=fsdp", "--checkpoint-async"]),
     "own-server": ([], 3, [*TRAIN, "--mode=ps"]),
     "own-server-first": ([[*TRAIN, "--steps=1"]], 2, [*TRAIN, "--mode=ps", "--ps-async", "--steps=7", "--checkpoint-every=3"]),
+    "hosts-zero-parts": ([[*TRAIN, "--steps=1"]], 4, [*TRAIN, "--mode=zero", "--checkpoint-sharded", "--checkpoint-every=4"]),
+    "hosts-server": ([], 4, [*TRAIN, "--mode=ps", "--batch-size=12", "--shards=3"]),
+    "hosts-fsdp": ([[*TRAIN, "--checkpoint-sharded", "--steps=2"]], 4, [*TRAIN, "--mode=fsdp", "--optimizer=sgd"]),
     "spawned": ([], 1, [*TRAIN, "--spawn=2"]),
     "files": ([[*DATA, "idx", "idx"]], 1, MNIST),
     "kept": ([[*DATA, "idx", "idx"], MNIST], 1, [*MNIST, "--samples=24"]),
@@ -153,10 +156,13 @@ class Way:
     def __init__(self, name):
         self.name, (self.before, self.ranks, self.words) = name, WAYS[name]
         self.above, self.top = os.getcwd(), os.path.abspath(name)
-        self.places = [os.path.join(self.top, f"host-{rank}" if name.startswith("own-") else "job") for rank in range(self.ranks)]
+        self.places = [os.path.join(self.top, self.place_of(rank)) for rank in range(self.ranks)]
         self.is_alone = name.startswith("own-") or (self.ranks == 1 and name != "spawned")
         for place in self.places:
             os.makedirs(place if self.is_alone else os.path.join(place, "ck"), exist_ok=True)  # who of several makes it is chance
+
+    def place_of(self, rank):
+        return f"host-{rank}" if self.name.startswith("own-") else f"host-{rank // 2}" if self.name.startswith("hosts-") else "job"
 
     def play(self):
         """Of each rank its exit status and what it printed."""
