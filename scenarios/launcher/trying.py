@@ -87,7 +87,7 @@ class Place:
                 os.setgid(user)
                 os.setuid(user)
         more = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "stdin": subprocess.DEVNULL, "text": True, **more}
-        return subprocess.Popen([rankrun(), *words], env=self.env(**(env or {})), preexec_fn=prepare, **more)
+        return subprocess.Popen([rankrun(), *words], env=self.env(**(env or {})), preexec_fn=prepare if limits or user else None, **more)
 
     def run(self, *words, options=(), **more):
         """The exit code of a job of one node, and what was said."""
