@@ -207,6 +207,7 @@ static int played_door_wait(struct door *d, const struct link_wait *w, const int
                             struct door_hello *ret, int *ret_gone) {
     for (int i = 0; i < n; i++)
         note("  watching %d", watched[i]);
+    *ret = (struct door_hello){0};
     if (fails("wait at %d, %s", d->listener, wait_of(w)))
         return -errno;
     int luck = draw(60);
