@@ -106,6 +106,24 @@ static int played_open_dir(const char *path, int flags) {
     return draw(3) ? open_next(0) : -1;
 }
 
+/* What is open, and what the name stands for then: it, another, or nothing. */
+static int played_fstat(int fd, struct stat *ret) {
+    if (fails("fstat %d", fd))
+        return -1;
+    *ret = (struct stat){.st_ino = 5, .st_dev = 6};
+    return 0;
+}
+
+static int played_stat(const char *path, struct stat *ret) {
+    if (fails("stat %s", path))
+        return -1;
+    int luck = draw(12);
+    *ret = (struct stat){.st_ino = 5 + (luck == 0), .st_dev = 6 + (luck == 1)};
+    errno = luck == 2 ? ENOENT : EACCES;
+    note("  %d", luck < 4 ? luck : 4);
+    return luck == 2 || luck == 3 ? -1 : 0;
+}
+
 static int played_statfs(int fd, struct statfs *ret) {
     static const long types[] = {0xef53, 0x01021994, 0x6969, 0xff534d42, 0x47504653, 0x5346414f};
     if (fails("statfs %d", fd))
@@ -124,11 +142,14 @@ static int played_statfs(int fd, struct statfs *ret) {
 #define file_close           played_file_close
 #define read                 played_read
 #define open(path, flags)    played_open_dir(path, flags)
+#define fstat                played_fstat
+#define stat(path, ret)      played_stat(path, ret)
 #define fstatfs              played_statfs
 #define poll(p, n, ms)       played_poll(p, n, ms)
 #include "scenarios/jobs/ranktrain/checkpoints/follow.c"
 #undef read
 #undef open
+#undef stat
 #undef poll
 
 static void follow_all(uint64_t seed) {
