@@ -200,8 +200,8 @@ def without_chance(line, known, ports, folder):
     line = re.sub(r',"(free_age_ms|brief_rounds)":\d+', "", line)  # how long rounds are is up to the host
     line = re.sub(r'"worker_id":"\d+"', '"worker_id":"N"', line).replace("/rankrun/told/", "/")
     line = re.sub(r"\b(pid|process) \d+|(MASTER_PORT=)\d+|(ROUND_TOKEN=)\w+", lambda m: (m[2] or m[3] or m[1] + " ") + "N", line)
-    line = re.sub(r"\b[0-9a-f]{15}[0-9a-f]0?(?![0-9a-f])", "INC", line)
     line = re.sub(r"(lease:? |lease |ID )-?\d{5,}", r"\1LEASE", line)
+    line = re.sub(r"\b[0-9a-f]{15}[0-9a-f]0?(?![0-9a-f])", "INC", line)
     line = re.sub(r"\b(stop|rendezvous|start|waits|for) [0-9.]+ (ms|s)\b", r"\1 N \2", line)
     line = re.sub(r"\brankrun_\w+/", "rankrun_N/", line)
     line = re.sub(r'("what":"join","round":)\d+', r"\1N", line)  # it may have begun by the time that one is in
@@ -234,9 +234,17 @@ def write_table(table, lines):
         f.writelines(("? " if lines[line] else "") + line + "\n" for line in sorted(lines))
 
 
+def read_of(line):
+    """What is read, by whomever in whichever chapter; None: it is no read."""
+    text = line.split(": ", 1)[1]
+    return re.sub(r"/[a-z]\d?(?=[;:,]|$)", "/NAME", text) if re.match("range |watch |GET ", text) else None
+
+
 def compare(table, name, said):
     known = read_table(table, name + "/")
-    new = sorted(line for line in said if line not in known and line.replace(": refused", ": done") not in known)
+    reads = {read_of(line) for line in read_table(table)} - {None}
+    new = sorted(line for line in said if line not in known and line.replace(": refused", ": done") not in known and read_of(line) not in reads and
+                 not re.search(r"prevExist 'false' .*: refused$", line))  # who has just come in between
     old = sorted(line for line in known if line not in said and not known[line])
     if os.environ.get("WRITE"): # once more, where something depends on who comes first
         first = not known or os.environ["WRITE"] == "anew"
