@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Dead may not have been noted yet: the pidfd knows. */
-static bool lives(struct engine *e, const struct worker *w) {
+bool targets_worker_lives(struct engine *e, const struct worker *w) {
     int pidfd = observer_worker_pidfd(e->observer, (pid_t)w->pid);
     struct pollfd p = {.fd = pidfd, .events = POLLIN};
     return pidfd >= 0 && poll(&p, 1, 0) == 0;
@@ -31,7 +31,7 @@ static const struct worker *current_rank(struct engine *e, const struct target_s
     const struct rounds *rs = e->rec.rounds;
     const struct round *r = rounds_last_complete(rs);
     const struct worker *w = r ? round_rank(r, on->rank) : NULL;
-    if (w && (on->node_of_rank || lives(e, w)))
+    if (w && (on->node_of_rank || targets_worker_lives(e, w)))
         return w;
     return rs->n ? round_rank(rs->v[rs->n - 1], on->rank) : NULL;
 }
@@ -81,10 +81,18 @@ static bool is_without_workers(struct engine *e, const struct target_spec *on) {
     for (size_t i = 0; i < rs->workers_n; i++) {
         const char *own = rs->workers[i]->node;
         bool there = by_rack(on) ? in_rack(e, on, own) : str_eq(own, node);
-        if (there && lives(e, rs->workers[i]))
+        if (there && targets_worker_lives(e, rs->workers[i]))
             return false;
     }
     return true;
+}
+
+bool targets_any_worker_lives(struct engine *e, const struct target_spec *on) {
+    const struct rounds *rs = e->rec.rounds;
+    for (size_t i = 0; i < rs->workers_n; i++)
+        if (worker_matches(e, on, rs->workers[i]) && targets_worker_lives(e, rs->workers[i]))
+            return true;
+    return false;
 }
 
 bool targets_listens_to(struct engine *e, const struct target_spec *on, const struct fault *f,
@@ -161,7 +169,7 @@ static size_t resolve_workers(struct engine *e, struct rand *rand, const struct 
     const void *v[TARGETS_MAX];
     size_t n = 0;
     for (size_t i = 0; i < rs->workers_n && n < TARGETS_MAX; i++)
-        if (worker_matches(e, on, rs->workers[i]) && lives(e, rs->workers[i]))
+        if (worker_matches(e, on, rs->workers[i]) && targets_worker_lives(e, rs->workers[i]))
             v[n++] = rs->workers[i];
     qsort(v, n, sizeof(*v), by_name);
     size_t want = how_many(on, n);

@@ -28,6 +28,10 @@ int targets_shape(struct engine *e, const struct planned_entry *pa, struct fault
 size_t targets_resolve(struct engine *e, struct rand *rand, const struct planned_entry *pa,
                        struct bound ret[TARGETS_MAX]);
 
+/* Whether the kernel says that it has not ended. */
+bool targets_worker_lives(struct engine *e, const struct worker *w);
+/* Of those that are meant. */
+bool targets_any_worker_lives(struct engine *e, const struct target_spec *on);
 /* Whether an event of this worker counts for a trigger aimed at `on`. */
 bool targets_listens_to(struct engine *e, const struct target_spec *on, const struct fault *f,
                         const struct worker *w);

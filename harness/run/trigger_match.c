@@ -33,9 +33,23 @@ static bool prints_nothing(const struct run_entry *a, const char *kind) {
     return true;
 }
 
+/* What a worker wrote before it was struck is read afterwards: that makes nothing true once more, */
+static bool wrote_before(const struct run_entry *a, const struct worker *w) {
+    return w && a->fired && !targets_worker_lives(a->owner->engine, w);
+}
+
+/* and nor does what others print while those that were struck are not there again. */
+static bool are_gone(const struct run_entry *a) {
+    const struct target_spec *on = &a->entry->on;
+    return a->fired && on->what == TARGET_WORKERS &&
+           !targets_any_worker_lives(a->owner->engine, on);
+}
+
 bool entry_hears(const struct run_entry *a, const struct record *r) {
     struct engine *e = a->owner->engine;
     const struct worker *by = rounds_worker(e->rec.rounds, r->pid);
+    if (*record_text(r, "from") && (wrote_before(a, by) || are_gone(a)))
+        return false;
     if (targets_listens_to(e, &a->entry->on, a->plan->fault, by))
         return true;
     return by && *record_text(r, "from") && prints_nothing(a, r->kind);
@@ -53,8 +67,9 @@ bool entry_hears_line(const struct run_entry *a, const char *node, pid_t pid) {
     const struct plan_node *n = plan_find_node(e->plan, node);
     if (on->what == TARGET_STORES)
         return !pid && n && plan_serves_store(e->plan, n);
+    const struct worker *by = pid ? rounds_worker(e->rec.rounds, pid) : NULL;
     if (pid)
-        return targets_listens_to(e, on, a->plan->fault, rounds_worker(e->rec.rounds, pid));
+        return targets_listens_to(e, on, a->plan->fault, by) && !wrote_before(a, by);
     return !(n && n->is_store) && on->what != TARGET_WORKERS &&
            targets_listens_to_agent(e, on, node);
 }

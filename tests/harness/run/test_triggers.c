@@ -729,10 +729,58 @@ static void test_what_one_worker_prints_is_told_of_those_that_never_print(void *
     stage_free(s);
 }
 
+/* By the worker itself, or by one that prints for all. */
+static void test_what_was_printed_before_a_kill_does_not_kill_once_more(void **state) {
+    (void)state;
+    for (int by = 0; by < 2; by++) {
+        struct stage *s = stage_new();
+        struct timeline_entry *a = stage_add(s, "k", &kill_worker);
+        at_step(a, 5);
+        a->when.hold = false;
+        a->times_n = 2;
+        aim_at(a, "n1", 0);
+        stage_begin(s);
+        start_round(s, 1, 3);
+        print_step(s, 100 + by, 5);
+        timeline_answer(&s->engine, NULL, injected_token, NULL);
+        s->observer.dead[101] = true; /* the kernel says so; the observer has not told yet */
+        print_step(s, 100 + by, 6);
+        assert_int_equal(count_records(s, "fault-not-fired", "k"), 0);
+        assert_int_equal(count_records(s, "fault-fired", "k"), 1);
+        start_round(s, 2, 3);
+        if (by)
+            print_step(s, 101, 7); /* of the first, read late */
+        assert_int_equal(count_records(s, "fault-fired", "k"), 1);
+        print_step(s, 200 + by, 5);
+        assert_int_equal(count_records(s, "fault-fired", "k"), 2);
+        stage_free(s);
+    }
+}
+
 static void wait_for_line(struct timeline_entry *a, const char *pattern, int nth) {
     a->when.log = pattern;
     a->when.nth = nth;
     a->when.hold = false;
+}
+
+static void test_a_line_of_a_killed_worker_does_not_kill_once_more(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    struct timeline_entry *a = stage_add(s, "k", &kill_worker);
+    wait_for_line(a, "saved (\\d+)", 1);
+    a->times_n = 2;
+    aim_at(a, "n1", 0);
+    stage_begin(s);
+    start_round(s, 1, 3);
+    timeline_heard(&s->engine, "n1", 101, "saved 1");
+    timeline_answer(&s->engine, NULL, injected_token, NULL);
+    s->observer.dead[101] = true;
+    timeline_heard(&s->engine, "n1", 101, "saved 2");
+    assert_int_equal(count_records(s, "fault-not-fired", "k"), 0);
+    start_round(s, 2, 3);
+    timeline_heard(&s->engine, "n1", 201, "saved 1");
+    assert_int_equal(count_records(s, "fault-fired", "k"), 2);
+    stage_free(s);
 }
 
 static void test_a_line_counts_when_the_target_has_printed_it(void **state) {
@@ -811,7 +859,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(
             test_a_printed_step_fires_with_the_first_line_that_tells_it_or_a_later_one),
         cmocka_unit_test(test_what_one_worker_prints_is_told_of_those_that_never_print),
+        cmocka_unit_test(test_what_was_printed_before_a_kill_does_not_kill_once_more),
         cmocka_unit_test(test_a_line_counts_when_the_target_has_printed_it),
+        cmocka_unit_test(test_a_line_of_a_killed_worker_does_not_kill_once_more),
         cmocka_unit_test(test_a_line_that_never_came_is_told_with_the_closest),
     };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
