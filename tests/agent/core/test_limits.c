@@ -337,6 +337,10 @@ static void test_every_way_to_end_is_told_by_its_number(void **state) {
         strcpy(f.error, "why");
         if (number)
             assert_string_equal(failure_text(&a, &f), killed);
+        f.local_rank = -1;
+        assert_string_equal(failure_text(&a, &f), "node n7: why");
+        f.uid[0] = 0;
+        assert_string_equal(failure_text(&a, &f), "why");
     }
     arena_fini(&a);
 }
