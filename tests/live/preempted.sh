@@ -32,7 +32,7 @@ def azure():
 def say(*what):
     with open(f'{out}/said.{me}', 'a') as f:
         print(*what, file=f)
-def leave(signo, frame):
+def leave():
     if me == 'n2' and azure()['Events']:
         e = azure()['Events'][0]
         say(e['EventType'], e['Resources'][0], e['NotBefore'])
@@ -44,14 +44,18 @@ if out.rstrip('/').endswith('/control'):
 if os.environ['WORLD_SIZE'] == '1':
     time.sleep(4) # the last of the others has 1 s from its notice on
     sys.exit(0)
-signal.signal(signal.SIGTERM, signal.SIG_IGN if me == 'n1' else leave)
+if me == 'n1':
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+else: # a signal that comes just before pause() would be slept through
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 say(gcp(), spot('instance-action'), len(azure()['Events']), ask(aws + 'nothing'), ask(aws + 'api/token', 'PUT'),
     ask('http://169.254.169.254/computeMetadata/v1/instance/preempted'))
 rankquake.Client().event('other', said='asked')
 if me == 'n1':
     say(gcp('?wait_for_change=true'))
     sys.exit(0)
-signal.pause()
+signal.sigwait([signal.SIGTERM])
+leave()
 EOF
 cat >"$dir/taken.yaml" <<EOF
 cluster: {nodes: 4}
