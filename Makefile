@@ -307,7 +307,7 @@ compare: all
 # Written anew on purpose, after a change of the protocol or of the simulator: the diff is to be read.
 TRANSCRIPTS := $(patsubst %.yaml,%.txt,$(wildcard tests/harness/sim/transcripts/*.yaml))
 # Tests that hold what they see against a record write it on --write.
-RECORDS = $(patsubst %.c,$(OUT)/%,$(shell grep -lwE 'on_record_main|on_record_written|played_asked' $$(find tests -name 'test_*.c') | sort))
+RECORDS = $(patsubst %.c,$(OUT)/%,$(shell grep -lwE 'on_record_main|on_record_written|played_main' $$(find tests -name 'test_*.c') | sort))
 transcripts: $(OUT)/tests/harness/sim/spawn_transcript $(RECORDS)
 	@for t in $(TRANSCRIPTS); do $< $${t%.txt}.yaml >$$t || exit 1; done
 	@for r in $(RECORDS); do $$r --write || exit 1; done

@@ -176,3 +176,19 @@ static inline bool played_asked(int argc, char **argv, const struct play *plays,
     *ret = fwrite(played.said.data, 1, played.said.len, stdout) == 0;
     return true;
 }
+
+/* What main returns, of a program whose records are those of its plays; the first argument may be a filter of tests. */
+static inline int played_run_tests(int argc, char **argv, const struct play *plays, int n,
+                                   const struct CMUnitTest *tests, size_t tests_n) {
+    int code;
+    if (!played_asked(argc, argv, plays, n, &code)) {
+        if (argc > 1)
+            cmocka_set_test_filter(argv[1]);
+        code = _cmocka_run_group_tests("tests", tests, tests_n, NULL, NULL);
+    }
+    buf_fini(&played.said);
+    return code;
+}
+#define played_main(argc, argv, plays, tests)                                                      \
+    played_run_tests(argc, argv, plays, (int)(sizeof(plays) / sizeof(*(plays))), tests,            \
+                     sizeof(tests) / sizeof(*(tests)))

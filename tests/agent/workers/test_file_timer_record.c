@@ -250,12 +250,9 @@ static void test_so_many_timers_are_kept_and_no_more(void **state) {
 }
 
 int main(int argc, char **argv) {
-    int ret = 0;
-    if (played_asked(argc, argv, plays, 1, &ret))
-        return ret;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_becomes_of_timers_is_on_record),
         cmocka_unit_test(test_so_many_timers_are_kept_and_no_more),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return played_main(argc, argv, plays, tests);
 }

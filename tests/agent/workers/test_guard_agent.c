@@ -591,12 +591,9 @@ static void test_what_an_agent_does_with_its_guard_is_on_record(void **state) {
 
 int main(int argc, char **argv) {
     static char *const environment[] = {"PATH=/a:/b", NULL};
-    int ret = 0;
     environ = (char **)(uintptr_t)environment;
-    if (played_asked(argc, argv, plays, 1, &ret))
-        return ret;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_an_agent_does_with_its_guard_is_on_record),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return played_main(argc, argv, plays, tests);
 }

@@ -273,21 +273,12 @@ static void test_a_guard_is_known_by_its_name(void **state) {
     assert_false(guard_is_me(other));
 }
 
-static int drop(void **state) {
-    (void)state;
-    buf_fini(&played.said);
-    return 0;
-}
-
 int main(int argc, char **argv) {
-    int ret = 0;
-    if (played_asked(argc, argv, plays, 2, &ret))
-        return ret;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_a_guard_does_in_drawn_worlds_is_on_record),
         cmocka_unit_test(test_what_it_does_as_each_call_fails_is_on_record),
         cmocka_unit_test(test_what_no_agent_has_started_is_no_guard),
         cmocka_unit_test(test_a_guard_is_known_by_its_name),
     };
-    return cmocka_run_group_tests(tests, NULL, drop);
+    return played_main(argc, argv, plays, tests);
 }

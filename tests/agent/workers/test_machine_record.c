@@ -185,11 +185,8 @@ static void test_how_a_machine_is_closed_is_on_record(void **state) {
 }
 
 int main(int argc, char **argv) {
-    int ret = 0;
-    if (played_asked(argc, argv, plays, 1, &ret))
-        return ret;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_how_a_machine_is_closed_is_on_record),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return played_main(argc, argv, plays, tests);
 }

@@ -192,12 +192,9 @@ static void test_a_child_shares_the_memory_alone(void **state) {
 }
 
 int main(int argc, char **argv) {
-    int ret = 0;
-    if (played_asked(argc, argv, plays, 1, &ret))
-        return ret;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_a_worker_does_before_its_exec_is_on_record),
         cmocka_unit_test(test_a_child_shares_the_memory_alone),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return played_main(argc, argv, plays, tests);
 }

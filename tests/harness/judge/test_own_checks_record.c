@@ -192,16 +192,7 @@ static void test_what_own_checks_find_is_on_record(void **state) {
     played_check(&plays[0]);
 }
 
-static int drop(void **state) {
-    (void)state;
-    buf_fini(&played.said);
-    return 0;
-}
-
 int main(int argc, char **argv) {
-    int ret = 0;
-    if (played_asked(argc, argv, plays, 1, &ret))
-        return ret;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_own_checks_find_is_on_record)};
-    return cmocka_run_group_tests(tests, NULL, drop);
+    return played_main(argc, argv, plays, tests);
 }

@@ -317,12 +317,9 @@ static void test_what_is_done_as_each_call_fails_is_on_record(void **state) {
 }
 
 int main(int argc, char **argv) {
-    int ret = 0;
-    if (played_asked(argc, argv, plays, 2, &ret))
-        return ret;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_how_files_are_followed_is_on_record),
         cmocka_unit_test(test_what_is_done_as_each_call_fails_is_on_record),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return played_main(argc, argv, plays, tests);
 }

@@ -344,21 +344,12 @@ static void test_what_a_question_is_answered_is_on_record(void **state) {
     played_check(&plays[2]);
 }
 
-static int drop(void **state) {
-    (void)state;
-    buf_fini(&played.said);
-    return 0;
-}
-
 int main(int argc, char **argv) {
-    int ret = 0;
-    if (played_asked(argc, argv, plays, 3, &ret))
-        return ret;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_a_listing_answers_is_on_record),
         cmocka_unit_test(test_an_answer_is_cut_at_its_bound),
         cmocka_unit_test(test_how_a_place_is_entered_is_on_record),
         cmocka_unit_test(test_what_a_question_is_answered_is_on_record),
     };
-    return cmocka_run_group_tests(tests, NULL, drop);
+    return played_main(argc, argv, plays, tests);
 }

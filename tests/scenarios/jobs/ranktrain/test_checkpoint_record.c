@@ -514,22 +514,11 @@ static void test_what_becomes_of_a_directory_is_on_record(void **state) {
     played_check(&plays[1]);
 }
 
-static int drop(void **state) {
-    (void)state;
-    buf_fini(&played.said);
-    return 0;
-}
-
 int main(int argc, char **argv) {
-    int ret = 0;
     umask(022);
     descriptors_open_standard(); /* the lowest that are free are those behind them */
-    if (played_asked(argc, argv, plays, 2, &ret))
-        return ret;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_becomes_of_a_directory_is_on_record),
     };
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, drop);
+    return played_main(argc, argv, plays, tests);
 }

@@ -326,21 +326,10 @@ static void test_the_layer_of_a_bad_number_is_named(void **state) {
     assert_string_equal(where, "the output of layer 3 (norm)");
 }
 
-static int drop(void **state) {
-    (void)state;
-    buf_fini(&played.said);
-    return 0;
-}
-
 int main(int argc, char **argv) {
-    int ret = 0;
-    if (played_asked(argc, argv, plays, 2, &ret))
-        return ret;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_a_processor_is_given_is_on_record),
         cmocka_unit_test(test_the_layer_of_a_bad_number_is_named),
     };
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, drop);
+    return played_main(argc, argv, plays, tests);
 }

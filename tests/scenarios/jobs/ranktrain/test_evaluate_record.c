@@ -388,22 +388,11 @@ static void test_an_evaluator_is_told_a_directory_and_a_pace(void **state) {
     }
 }
 
-static int drop(void **state) {
-    (void)state;
-    buf_fini(&played.said);
-    return 0;
-}
-
 int main(int argc, char **argv) {
-    int ret = 0;
     unsetenv(OPTIONS_VARIABLE);
-    if (played_asked(argc, argv, plays, 1, &ret))
-        return ret;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_an_evaluator_does_is_on_record),
         cmocka_unit_test(test_an_evaluator_is_told_a_directory_and_a_pace),
     };
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, drop);
+    return played_main(argc, argv, plays, tests);
 }

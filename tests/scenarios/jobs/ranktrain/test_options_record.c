@@ -304,25 +304,14 @@ static void test_a_list_has_as_many_as_are_asked_for(void **state) {
     }
 }
 
-static int drop(void **state) {
-    (void)state;
-    buf_fini(&played.said);
-    return 0;
-}
-
 int main(int argc, char **argv) {
-    int ret = 0;
     options_n = options_list(options, names, NAMES);
     plays[0].seeds = (int)options_n + ALIASES;
-    if (played_asked(argc, argv, plays, 2, &ret))
-        return ret;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_typed_is_on_record),
         cmocka_unit_test(test_the_variable_has_so_many_words),
         cmocka_unit_test(test_a_manual_is_cut_at_its_length),
         cmocka_unit_test(test_a_list_has_as_many_as_are_asked_for),
     };
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, drop);
+    return played_main(argc, argv, plays, tests);
 }

@@ -329,21 +329,10 @@ static void test_a_row_holds_all_of_a_part(void **state) {
     }
 }
 
-static int drop(void **state) {
-    (void)state;
-    buf_fini(&played.said);
-    return 0;
-}
-
 int main(int argc, char **argv) {
-    int ret = 0;
-    if (played_asked(argc, argv, plays, 1, &ret))
-        return ret;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_saved_is_on_record),
         cmocka_unit_test(test_a_row_holds_all_of_a_part),
     };
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, drop);
+    return played_main(argc, argv, plays, tests);
 }

@@ -367,14 +367,11 @@ static void test_what_is_known_of_each_kind_is_on_record(void **state) {
 }
 
 int main(int argc, char **argv) {
-    int ret = 0;
-    if (played_asked(argc, argv, plays, 4, &ret))
-        return ret;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_cached_is_on_record),
         cmocka_unit_test(test_how_data_sets_are_opened_is_on_record),
         cmocka_unit_test(test_what_is_unpacked_is_on_record),
         cmocka_unit_test(test_what_is_known_of_each_kind_is_on_record),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return played_main(argc, argv, plays, tests);
 }

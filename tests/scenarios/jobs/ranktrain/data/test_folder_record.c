@@ -238,13 +238,10 @@ static void test_how_class_folders_are_written_is_on_record(void **state) {
 }
 
 int main(int argc, char **argv) {
-    int ret = 0;
-    if (played_asked(argc, argv, plays, 3, &ret))
-        return ret;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_how_class_folders_are_read_is_on_record),
         cmocka_unit_test(test_how_class_folders_are_written_is_on_record),
         cmocka_unit_test(test_pictures_are_read_as_they_were_written),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return played_main(argc, argv, plays, tests);
 }

@@ -345,13 +345,10 @@ static void test_what_a_rank_asks_of_loaders_is_on_record(void **state) {
 }
 
 int main(int argc, char **argv) {
-    int ret = 0;
     loaders_end(NULL);
-    if (played_asked(argc, argv, plays, 2, &ret))
-        return ret;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_a_loader_does_is_on_record),
         cmocka_unit_test(test_what_a_rank_asks_of_loaders_is_on_record),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return played_main(argc, argv, plays, tests);
 }

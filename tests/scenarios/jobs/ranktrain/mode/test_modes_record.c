@@ -530,16 +530,7 @@ static void test_each_mode_refuses_what_it_cannot(void **state) {
     }
 }
 
-static int drop(void **state) {
-    (void)state;
-    buf_fini(&played.said);
-    return 0;
-}
-
 int main(int argc, char **argv) {
-    int ret = 0;
-    if (played_asked(argc, argv, plays, PLAYS, &ret))
-        return ret;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_modes_exchange_is_on_record),
         cmocka_unit_test(test_a_tensor_longer_than_a_block_is_visited_whole),
@@ -548,7 +539,5 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_step_takes_as_long_as_it_was_told),
         cmocka_unit_test(test_each_mode_refuses_what_it_cannot),
     };
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, drop);
+    return played_main(argc, argv, plays, tests);
 }
