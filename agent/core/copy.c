@@ -1,15 +1,13 @@
 /* What only the simulation and the exploration make of an agent: a launcher is one, and draws by one seed. */
 #include "agent/core/state.h"
 
+#include "base/mem.h"
 #include "base/rand.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static void *duplicate(const void *from, size_t size) {
-    void *to = malloc(size ? size : 1);
-    if (!to)
-        abort();
+    void *to = mem_alloc(size, 1);
     return size ? memcpy(to, from, size) : to;
 }
 
@@ -31,9 +29,7 @@ void view_copy(struct view *to, const struct view *from) {
 }
 
 struct rendezvous *rendezvous_copy(const struct rendezvous *from) {
-    struct rendezvous *r = malloc(sizeof(*r));
-    if (!r)
-        abort();
+    struct rendezvous *r = mem_new(struct rendezvous);
     *r = *from;
     memset(&r->strings, 0, sizeof(r->strings));
     memset(&r->arena, 0, sizeof(r->arena));

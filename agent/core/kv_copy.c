@@ -1,13 +1,13 @@
 /* What only the simulation and the exploration make: a launcher has one store, and no second one. */
 #include "agent/core/kv_state.h"
 
-#include <stdlib.h>
+#include "base/mem.h"
+
+#include <string.h>
 
 static void copy_leases(struct kv *to, const struct kv *from) {
     to->n_leases = to->cap_leases = from->n_leases;
-    to->leases = malloc((from->n_leases + 1) * sizeof(*to->leases));
-    if (!to->leases)
-        abort();
+    to->leases = mem_array(struct kv_lease, from->n_leases + 1);
     if (from->n_leases)
         memcpy(to->leases, from->leases, from->n_leases * sizeof(*to->leases));
 }

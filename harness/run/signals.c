@@ -89,9 +89,8 @@ static bool was_there(pid_t pid, uint64_t since_ticks, struct process_look *ret)
            ret->start_ticks < since_ticks;
 }
 
-static void put_member(struct signals *s, struct json_writer *w, pid_t pid, pid_t leader) {
+static void put_member(struct json_writer *w, pid_t pid) {
     char name[64];
-    mem_push(s->members, s->members_n) = (struct group_member){pid, leader};
     json_object(w, NULL);
     json_put_i64(w, "pid", pid);
     json_put_string(w, "name", process_name(pid, name, sizeof(name)));
@@ -109,6 +108,7 @@ static uint64_t ticks_before(int64_t t_ns) {
 static void record_group(struct engine *e, const struct watched_worker *leader, int64_t t_ns) {
     pid_t *pids = NULL;
     struct process_look look;
+    struct signals *s = own(e, signals);
     uint64_t since = ticks_before(t_ns);
     size_t n = process_list(&pids);
     struct json_writer *w = engine_record(e, SOURCE_KERNEL, "signal-group");
@@ -117,8 +117,10 @@ static void record_group(struct engine *e, const struct watched_worker *leader, 
     json_array(w, "members");
     for (size_t i = 0; i < n; i++)
         if (pids[i] != leader->pid && getpgid(pids[i]) == leader->pid &&
-            was_there(pids[i], since, &look))
-            put_member(own(e, signals), w, pids[i], leader->pid);
+            was_there(pids[i], since, &look)) {
+            mem_push(s->members, s->members_n) = (struct group_member){pids[i], leader->pid};
+            put_member(w, pids[i]);
+        }
     json_end_array(w);
     free(pids);
     engine_recorded(e);
