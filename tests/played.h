@@ -141,8 +141,7 @@ static inline void played_say(struct buf *out) {
         int calls = 0;
         for (int i = 0; i <= calls; i++) {
             played_run(p, (uint64_t)seed, i);
-            for (size_t k = 0; k < played.said.len; k++) /* FNV-1a */
-                sum = (sum ^ (unsigned char)played.said.data[k]) * UINT64_C(1099511628211);
+            sum = on_record_sum(sum, played.said.data, played.said.len);
             bytes += played.said.len;
             calls = i || !p->one_fails ? calls : played.calls;
         }

@@ -295,8 +295,7 @@ static void say(struct buf *out) {
         starts += strstr(buf_str(&said), "\nstart ") != NULL;
         if (seed <= IN_WORDS)
             buf_puts(out, buf_str(&said));
-        for (size_t i = 0; i < said.len; i++) /* FNV-1a */
-            sum = (sum ^ (unsigned char)said.data[i]) * UINT64_C(1099511628211);
+        sum = on_record_sum(sum, said.data, said.len);
         if (seed % TOGETHER == 0)
             buf_printf(out, "to %d: %d starts, %016llx\n", seed, starts, (unsigned long long)sum);
     }

@@ -179,8 +179,7 @@ static void on_line(void *arg, void *who, const char *line) {
     assert_ptr_equal(arg, &world);
     assert_true(strlen(line) <= LINE_LENGTH_MAX);
     world.lines++;
-    for (; *line; line++)
-        world.sum = (world.sum ^ (unsigned char)*line) * UINT64_C(1099511628211);
+    world.sum = on_record_sum(world.sum, line, strlen(line));
     world.sum = (world.sum ^ (uint64_t)(f - world.v)) * UINT64_C(1099511628211);
     if (draw(500) == 0)
         lines_drain(f->f); /* from within: it is being read */

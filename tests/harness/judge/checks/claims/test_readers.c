@@ -136,15 +136,14 @@ static void read_answer(struct buf *out, const char *text) {
 /* What is understood of a text in every form, in one sum. */
 struct reading {
     void (*read)(struct buf *out, const char *text);
-    uint64_t sum; /* FNV-1a */
+    uint64_t sum;
     size_t n;
 };
 
 static void take(struct reading *r, const char *text) {
     BUF_FINI struct buf out = {0};
     r->read(&out, text);
-    for (size_t i = 0; i < out.len; i++)
-        r->sum = (r->sum ^ (unsigned char)out.data[i]) * UINT64_C(1099511628211);
+    r->sum = on_record_sum(r->sum, out.data, out.len);
     r->n++;
 }
 

@@ -21,14 +21,6 @@ static struct {
 
 static const char run_id[] = "job-7";
 
-static uint64_t sum_of(const void *p, size_t n) {
-    const unsigned char *bytes = p;
-    uint64_t sum = 0;
-    for (size_t i = 0; i < n; i++) /* FNV-1a */
-        sum = (sum ^ bytes[i]) * UINT64_C(1099511628211);
-    return sum;
-}
-
 static struct link_address address_of(uint32_t host, int port) {
     struct link_address a = {.length = sizeof(struct sockaddr_in)};
     struct sockaddr_in v4 = {
@@ -84,7 +76,7 @@ static void say_table(const void *p) {
     struct table t;
     char name[LINK_NAME];
     memcpy(&t, p, sizeof(t));
-    note("  table %016llx, %d", (unsigned long long)sum_of(t.session, sizeof(t.session)),
+    note("  table %016llx, %d", (unsigned long long)on_record_sum(0, t.session, sizeof(t.session)),
          t.ring_port);
     for (int i = 0; i < BOOTSTRAP_MEMBERS; i++)
         if (t.peers[i].length)
@@ -95,7 +87,7 @@ static int played_send(int fd, const void *p, size_t n, const struct link_wait *
     if (n == sizeof(struct table))
         say_table(p);
     if (fails("send %zu to %d, %s: %016llx", n, fd, wait_of(w),
-              n < TABLE_LEAST ? (unsigned long long)sum_of(p, n) : 0))
+              n < TABLE_LEAST ? (unsigned long long)on_record_sum(0, p, n) : 0))
         return -errno;
     int luck = draw(60);
     return luck ? 0 : -ECANCELED;
@@ -247,7 +239,7 @@ static ssize_t played_random(void *p, size_t n, unsigned flags) {
 static void say_group(const struct peer_group *g) {
     char name[LINK_NAME];
     note("> rank %d of %d, session %016llx, door %d", g->rank, g->world,
-         (unsigned long long)sum_of(g->session, sizeof(g->session)), g->door.listener);
+         (unsigned long long)on_record_sum(0, g->session, sizeof(g->session)), g->door.listener);
     for (int i = 0; i < BOOTSTRAP_MEMBERS; i++)
         if (g->links[i] != -1 || g->peers[i].length)
             note(">   %d is %s, by %d", i, link_name(&g->peers[i], name), g->links[i]);
@@ -260,16 +252,16 @@ static void share_all(struct bootstrap *b) {
          shared[SHARED] = "of me";
     int r = bootstrap_share(b, shared, sizeof(shared) - 1, &err);
     note("> shared %d, %d %s, %016llx", r, err.code, err.msg,
-         (unsigned long long)sum_of(shared, sizeof(shared)));
+         (unsigned long long)on_record_sum(0, shared, sizeof(shared)));
     for (int from = 0; from < b->request.world && r == 0; from++) {
         r = bootstrap_share_from(b, from, shared, sizeof(shared) - 1, &err);
         note("> shared from %d: %d, %d %s, %016llx", from, r, err.code, err.msg,
-             (unsigned long long)sum_of(shared, sizeof(shared)));
+             (unsigned long long)on_record_sum(0, shared, sizeof(shared)));
     }
     if (r == 0) {
         r = bootstrap_exchange(b, mine, sizeof(mine), all, &err);
         note("> exchanged %d, %d %s, %016llx", r, err.code, err.msg,
-             (unsigned long long)sum_of(all, sizeof(all)));
+             (unsigned long long)on_record_sum(0, all, sizeof(all)));
     }
     if (r == 0) {
         r = bootstrap_meet(b, &err);

@@ -27,14 +27,6 @@ static struct {
     } streams[FDS];
 } net;
 
-static uint64_t sum_of(const void *p, size_t n) {
-    const unsigned char *bytes = p;
-    uint64_t sum = 0;
-    for (size_t i = 0; i < n; i++) /* FNV-1a */
-        sum = (sum ^ bytes[i]) * UINT64_C(1099511628211);
-    return sum;
-}
-
 static int64_t from_now(int64_t ns) {
     return ns == INT64_MAX ? -1 : ns - net.now_ns;
 }
@@ -63,7 +55,7 @@ static int played_say_hello(int fd, const void *p, size_t n, const struct link_w
     memcpy(&h, p, n);
     if (fails("hello to %d, within %lld: %llx, as %u, rank %d of %d, %016llx", fd,
               (long long)from_now(w->deadline_ns), (unsigned long long)h.magic, h.purpose, h.rank,
-              h.world, (unsigned long long)sum_of(&h, n)))
+              h.world, (unsigned long long)on_record_sum(0, &h, n)))
         return -errno;
     return 0;
 }
@@ -172,7 +164,7 @@ static ssize_t played_receive(int fd, struct msghdr *m, int flags) {
 static ssize_t played_send(int fd, const struct msghdr *m, int flags) {
     uint64_t sum = 0;
     for (size_t i = 0; i < m->msg_iovlen; i++)
-        sum = sum * 31 + sum_of(m->msg_iov[i].iov_base, m->msg_iov[i].iov_len);
+        sum = sum * 31 + on_record_sum(0, m->msg_iov[i].iov_base, m->msg_iov[i].iov_len);
     int n = (int)length_of(m);
     if (fails("send to %d, %d bytes in %zu, %d: %016llx", fd, n, (size_t)m->msg_iovlen, flags,
               (unsigned long long)sum))
@@ -317,8 +309,8 @@ static void call_once(void *c) {
     struct collective_call call = call_draw(data, bounds);
     struct err err = {0};
     int r = run(c, &call);
-    note("> %d: with %d, %016llx; %d", r, call.peer, (unsigned long long)sum_of(data, sizeof(data)),
-         ring->pairs.call != NULL);
+    note("> %d: with %d, %016llx; %d", r, call.peer,
+         (unsigned long long)on_record_sum(0, data, sizeof(data)), ring->pairs.call != NULL);
     if (ring->pairs.call && call.peer >= 0)
         collective_tcp_ring.forget(c, call.peer);
     else if (r != 1 && call.op < COLLECTIVE_SEND) {
