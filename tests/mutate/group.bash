@@ -53,7 +53,7 @@ group_part() { # group_part ORACLE COPY ITEM IDENTITY...
     for identity in "$@"; do
         group_plant "$copy" "$item" "$identity" || continue
         ask_item "$oracle" "$copy" "$item"
-        echo "$oracle $item $said" >>"$kept/asked/${identity//\//%}"
+        note_answer "$oracle" "$item" "$identity" "$said"
         [ "$said" != killed ] || gone[$identity]=1
     done
 }
@@ -74,7 +74,7 @@ group_ask() { # group_ask ORACLE COPY IDENTITY...: leaves what passes in what ha
             group_part "$oracle" "$copy" "$item" "${together[@]}"
             continue
         fi
-        for identity in "${together[@]}"; do echo "$oracle $item passed" >>"$kept/asked/${identity//\//%}"; done
+        for identity in "${together[@]}"; do note_answer "$oracle" "$item" "$identity" passed; done
     done < <(printf '%s\n' "${!who[@]}" | sed '/^$/d' | by_worth "$oracle")
 }
 # Then each is tried as any other, and what was asked is known.
