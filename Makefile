@@ -227,10 +227,10 @@ $(OUT)/tests/agent/test_told: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,gethostn
 $(addprefix $(OUT)/tests/harness/run/,test_targets test_timeline test_triggers test_until test_sticky test_inquiry): $(OUT)/tests/harness/run/stage.o
 $(addprefix $(OUT)/tests/agent/legacy/,test_fleet test_gang test_record test_seeds): $(addprefix $(OUT)/tests/agent/legacy/,fleet.o tree_model.o)
 $(OUT)/tests/agent/legacy/test_record: $(addprefix $(OUT)/tests/agent/legacy/,alone.o peers.o)
-$(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_asked test_cases test_checks test_combined test_doubt test_lost test_changes test_fields test_spoiled test_struck test_verdicts): $(OUT)/tests/harness/judge/checks/cases.o
-$(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_asked test_changes test_combined test_doubt test_fields test_spoiled test_struck test_verdicts): $(addprefix $(OUT)/tests/harness/judge/checks/,alterations.o verdicts.o)
+$(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_asked test_cases test_checks test_combined test_doubt test_lost test_changes test_fields test_spoiled test_struck test_turns test_verdicts): $(OUT)/tests/harness/judge/checks/cases.o
+$(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_asked test_changes test_combined test_doubt test_fields test_spoiled test_struck test_turns test_verdicts): $(addprefix $(OUT)/tests/harness/judge/checks/,alterations.o verdicts.o)
 $(OUT)/tests/harness/judge/checks/test_altered: $(OUT)/tests/harness/judge/checks/case_alterations.o
-$(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_asked test_combined test_struck): $(OUT)/tests/harness/judge/checks/opened_case.o
+$(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_asked test_combined test_struck test_turns): $(OUT)/tests/harness/judge/checks/opened_case.o
 $(addprefix $(OUT)/tests/harness/judge/checks/,test_asked test_combined test_fields): $(OUT)/tests/harness/judge/checks/asked.o
 $(OUT)/tests/harness/cluster/spawn_cluster: $(OUT)/tests/harness/cluster/theatre.o
 
@@ -312,7 +312,7 @@ transcripts: $(OUT)/tests/harness/sim/spawn_transcript $(RECORDS)
 	@for t in $(TRANSCRIPTS); do $< $${t%.txt}.yaml >$$t || exit 1; done
 	@for r in $(RECORDS); do $$r --write || exit 1; done
 # After a change of a check, or of a case: the diff is what it says differently now.
-verdicts: $(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_asked test_changes test_combined test_doubt test_fields test_forecast test_spoiled test_struck test_verdicts)
+verdicts: $(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_asked test_changes test_combined test_doubt test_fields test_forecast test_spoiled test_struck test_turns test_verdicts)
 	$(Q)for t in $^; do $$t --fill || exit 1; done
 tidy:
 	$(Q)OUT=$(OUT) ci/tidy

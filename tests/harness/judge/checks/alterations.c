@@ -38,6 +38,18 @@ static bool is_number(const char *line, size_t at, size_t len) {
            (strchr(":,[\" -.n", line[at - 1]) != NULL);
 }
 
+const char *alterations_number(const char *line, const char *from, size_t *ret_len) {
+    size_t i = from == line ? strcspn(line, ",") : (size_t)(from - line);
+    for (size_t len; line[i]; i += len ? len : 1) {
+        len = strspn(line + i, "0123456789");
+        if (len && is_number(line, i, len)) {
+            *ret_len = len;
+            return line + i;
+        }
+    }
+    return NULL;
+}
+
 static const char *time_at(const char *line) {
     return strstr(line, "\"t\":") + strlen("\"t\":");
 }
@@ -56,14 +68,12 @@ static void take_number(const struct alterations *a, const char *what, const cha
 }
 
 static void change_numbers(const struct alterations *a, const char *line) {
-    for (size_t i = strcspn(line, ","), len; line[i]; i += len ? len : 1) {
-        len = strspn(line + i, "0123456789");
-        if (!len || !is_number(line, i, len))
-            continue;
-        long long n = atoll(line + i);
-        take_number(a, "more", line, line + i, len, n + 1);
-        if (line[i - 1] != '-')
-            take_number(a, "less", line, line + i, len, n - 1);
+    size_t len = 0;
+    for (const char *at = line; (at = alterations_number(line, at + len, &len));) {
+        long long n = atoll(at);
+        take_number(a, "more", line, at, len, n + 1);
+        if (at[-1] != '-')
+            take_number(a, "less", line, at, len, n - 1);
     }
 }
 
@@ -112,6 +122,16 @@ static void exchange_values(const struct alterations *a, size_t at) {
     }
 }
 
+/* The nearest other that tells anything: what one source proves another may only claim. */
+static void change_source(const struct alterations *a, size_t at) {
+    static const char key[] = "\"source\":";
+    const char *line = a->lines[at], *source = strstr(line, key);
+    const char *value = source ? source + strlen(key) : NULL;
+    const char *other = value ? other_value(a, at, key, value) : NULL;
+    if (other)
+        take(a, "source", line, value, value_len(value), other);
+}
+
 /* What is compared there is equal. */
 static void change_time(const struct alterations *a, size_t at, size_t neighbours) {
     const char *line = a->lines[at], *t = time_at(line);
@@ -131,22 +151,22 @@ void alterations_of(const struct alterations *a, size_t line, size_t neighbours)
     change_words(a, is, "\":\"", '"');
     change_words(a, is, "\\\":\\\"", '\\'); /* an answer that stands in it as a text */
     exchange_values(a, line);
+    change_source(a, line);
     change_time(a, line, neighbours);
 }
 
 /* ---- drawn ---- */
 
-/* Where a number begins; each of a line as likely as any other. NULL: it has none. */
+/* Each of a line as likely as any other. NULL: it has none. */
 static const char *draw_number(const char *line, struct rand *r, size_t *ret_len) {
     const char *drawn = NULL;
     uint64_t seen = 0;
-    for (size_t i = strcspn(line, ","), len; line[i]; i += len ? len : 1) {
-        len = strspn(line + i, "0123456789");
-        if (len && is_number(line, i, len) && rand_below(r, ++seen) == 0) {
-            drawn = line + i;
+    size_t len = 0;
+    for (const char *at = line; (at = alterations_number(line, at + len, &len));)
+        if (rand_below(r, ++seen) == 0) {
+            drawn = at;
             *ret_len = len;
         }
-    }
     return drawn;
 }
 
