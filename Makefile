@@ -32,8 +32,8 @@ OUT := build/$(BUILD)
 BIN := $(if $(filter release,$(BUILD)),build/bin,$(OUT)/bin)
 VERSION := $(shell cat VERSION)
 
-CFLAGS.release := -O2
-CFLAGS.portable := -O2 -ffile-prefix-map=$(CURDIR)=.
+CFLAGS.release := -O2 -fstack-protector-strong
+CFLAGS.portable := -O2 -fstack-protector-strong -ffile-prefix-map=$(CURDIR)=.
 CFLAGS.debug := -Og -DRANKRUN_FAILPOINTS
 CFLAGS.fast := -O3 -flto=auto -fomit-frame-pointer
 CFLAGS.asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all

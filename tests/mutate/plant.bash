@@ -37,9 +37,9 @@ plant_compile_watched() { # plant_compile_watched TREE FILE SOURCE OBJECT
 }
 plant_watched=(-fsanitize=address,undefined -fno-sanitize-recover=all)
 # The object of what lists at the end of a program which descriptors it has left open (held/held.c), and of an arena of which each
-# piece has its own bounds (held/bounds.c).
+# piece has its own bounds (scenarios/watched/bounds.c).
 plant_compile_held() { # plant_compile_held TREE OBJECT
-    (cd "$1" && $(plant_flags .) -D_GNU_SOURCE -r -nostdlib -o "$2" tests/mutate/held/{held,bounds}.c)
+    (cd "$1" && $(plant_flags .) -D_GNU_SOURCE -r -nostdlib -o "$2" tests/mutate/held/held.c scenarios/watched/bounds.c)
 }
 # Links a unit test under another name, with the runtime of the sanitizers in it: it fails too where memory or descriptors are not
 # given back. Only the file's own code is watched at each access; of all else memory is, as it comes from the same allocator.

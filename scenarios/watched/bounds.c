@@ -1,24 +1,27 @@
-/* bounds: the arena of a unit test whose memory is watched (base/arena.h), in place of the one that its program has. There what is
- * given out lies side by side in blocks, so that a byte too far is a neighbour's, or nobody's; here each piece ends where it ends, and
- * whoever reads or writes behind it ends the program. */
+/* bounds: an arena (base/arena.h) in place of the one that a program has, where its memory is watched: by valgrind (watched.py), or by the
+ * sanitizers in a unit test (tests/mutate). There what is given out lies side by side in blocks, so that a byte too far is a neighbour's, or
+ * nobody's; here each piece ends where it ends, and who reads or writes behind it is told.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "base/arena.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct arena_block {
-    struct arena_block *next;
+/* What the head of an arena is here. */
+struct bounded {
+    struct bounded *next;
     void *piece;
 };
 
 static void *take(struct arena *a, size_t size) {
-    struct arena_block *b = malloc(sizeof(*b));
+    struct bounded *b = malloc(sizeof(*b));
     void *piece = malloc(size); /* of none too */
     if (!b || !piece)
         abort();
-    *b = (struct arena_block){a->head, piece};
-    a->head = b;
+    *b = (struct bounded){(struct bounded *)a->head, piece};
+    a->head = (struct arena_block *)b;
     return piece;
 }
 
@@ -57,8 +60,8 @@ char *arena_printf(struct arena *a, const char *fmt, ...) {
 
 void arena_fini(struct arena *a) {
     while (a->head) {
-        struct arena_block *b = a->head;
-        a->head = b->next;
+        struct bounded *b = (struct bounded *)a->head;
+        a->head = (struct arena_block *)b->next;
         free(b->piece);
         free(b);
     }
