@@ -141,9 +141,9 @@ def read_table(path):
     return prelude, [line.split(" ", 1) for line in lines if not line.startswith(". ")]
 
 
-def play(watch, prelude, code, command):
+def play(watch, prelude, code, command, folder=None):
     """What was wrong with it, in words."""
-    folder = tempfile.mkdtemp(dir=watch.folder)
+    folder = folder or tempfile.mkdtemp(dir=watch.folder)
     os.chmod(folder, 0o755)
     known = ("RANK", "LOCAL_", "GROUP_", "ROLE_", "WORLD_SIZE", "MASTER_", "TORCHELASTIC", "PET_", "RANKQUAKE")
     env = {k: v for k, v in watch.env().items() if not k.startswith(known)}
