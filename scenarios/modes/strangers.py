@@ -36,12 +36,12 @@ def say(text):
 class Rank:
     """One that is asked. It tells, by a pipe, when it listens, and for how long it would wait."""
 
-    def __init__(self, rank, world, port, *more):
+    def __init__(self, rank, world, port, *more, cwd=None):
         env = {**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1",
                "MASTER_PORT": str(port), "RANKRUN_ROUND": str(ROUND), "TORCHELASTIC_RUN_ID": RUN}
         told, tells = os.pipe()
         self.child = subprocess.Popen(["strace", "-qq", "-s", "0", "-e", "trace=listen,poll", "-e", "signal=none", "-o", f"/dev/fd/{tells}", *TRAIN, *more], env=env, pass_fds=[tells],
-                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd)
         os.close(tells)
         self.told = os.fdopen(told)
 
@@ -203,15 +203,15 @@ def be_callers(hello):
 class Between:
     """Hands on what two ranks send each other, over connections of which each has a name; and does one thing to it."""
 
-    def __init__(self, *more, where=None, at=0, how=None, again=0):
+    def __init__(self, *more, where=None, at=0, how=None, again=0, cwd=(None, None)):
         self.where, self.at, self.how, self.passed, self.threads = where, at, how, {}, []
         self.lock, self.doors, self.come, self.pairs = threading.Lock(), [], b"", "--mode=ps" in more
         self.again = again
         master = free_port()
         door = self.stand_before("join", lambda: master)
-        self.ranks = [Rank(0, 2, master, *more)]
+        self.ranks = [Rank(0, 2, master, *more, cwd=cwd[0])]
         self.ranks[0].listens()
-        self.ranks.append(Rank(1, 2, door, *more))
+        self.ranks.append(Rank(1, 2, door, *more, cwd=cwd[1]))
 
     def stand_before(self, name, port):
         """A door at which ranks call, and from which they are led to that port."""
@@ -329,21 +329,31 @@ def be_between():
         Between("--mode=ps", "--ps-async", where=where, at=5000, how="cut").end(f"{where} is cut at 5000")
 
 
-def main():
-    os.environ.update(LC_ALL="C", OPENBLAS_NUM_THREADS="1", XDG_CACHE_HOME=os.path.abspath("cache"))
-    for name in [k for k in os.environ if re.match("RANK|WORLD_SIZE|LOCAL_|MASTER_|TORCHELASTIC|GROUP_|ROLE_", k)]:
-        del os.environ[name]
-    be_callers(learn())
-    be_between()
+def compare(table):
+    """Whether all was as it stands there; what was not is told."""
     if os.environ.get("WRITE"):
-        with open(TABLE, "w") as f:
+        with open(table, "w") as f:
             f.write("\n".join(lines) + "\n")
-        return
-    with open(TABLE) as f:
+        return False
+    with open(table) as f:
         then = f.read().splitlines()
     for line in list(difflib.unified_diff(then, lines, "written", "now", lineterm="", n=2))[:60]:
         print(f"otherwise: {line}")
-    if then == lines:
+    return then == lines
+
+
+def alone():
+    """In an environment of its own, whoever started this."""
+    os.environ.update(LC_ALL="C", OPENBLAS_NUM_THREADS="1", XDG_CACHE_HOME=os.path.abspath("cache"))
+    for name in [k for k in os.environ if re.match("RANK|WORLD_SIZE|LOCAL_|MASTER_|TORCHELASTIC|GROUP_|ROLE_", k)]:
+        del os.environ[name]
+
+
+def main():
+    alone()
+    be_callers(learn())
+    be_between()
+    if compare(TABLE):
         print("strangers hear what they must", flush=True)
 
 

@@ -1,13 +1,16 @@
 #include "scenarios/jobs/ranktrain/model/pass.h"
 #include "scenarios/jobs/ranktrain/model/loss.h"
 
+#include "base/mem.h"
+
 #include "scenarios/jobs/ranktrain/wide.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Where in the workspace a layer's numbers lie. */
+/* Each a block of its own, so that who watches memory sees where one ends. */
 struct pass_room {
     float *out, *d_out, *kept;
     int32_t *choice;
@@ -21,77 +24,55 @@ struct pass {
     float *images;
     struct pass_room *rooms;
     float *borrowed, *added[2]; /* of one layer at a time */
-    float *workspace;
-    size_t floats, n_choices;
-    int32_t *choices;
+    size_t bytes;
     bool *begun; /* its output's gradient */
 };
 
-enum { ALIGNED = 16 }; /* floats: a cache line */
+enum { CACHE_LINE = 64 };
 
-static size_t aligned(size_t floats) {
-    return (floats + ALIGNED - 1) / ALIGNED * ALIGNED;
+static void *counted(struct pass *p, size_t n, size_t size) {
+    void *ret = memalign(CACHE_LINE, n * size); /* which need be no multiple of it */
+    if (!ret)
+        abort();
+    p->bytes += n * size;
+    return memset(ret, 0, n * size);
 }
 
-/* Places are given out twice: to learn how many floats there are, and to give them. */
-static float *place(float *base, size_t *at, size_t floats) {
-    float *p = base ? base + *at : NULL;
-    *at += aligned(floats);
-    return p;
+static float *floats(struct pass *p, size_t n) {
+    return counted(p, n, sizeof(float));
 }
 
 static size_t largest(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
-static size_t give_out(struct pass *p, float *base) {
+static void give_out(struct pass *p) {
     const struct model *m = p->m;
     struct layer_shape images = {
         .channels = m->data.channels, .side = m->data.side, .batch = m->data.batch};
-    size_t at = 0, borrowed = 0, added = 0;
-    p->images = place(base, &at, layer_floats(&images));
+    size_t borrowed = 0, added = 0;
+    p->images = floats(p, layer_floats(&images));
     for (int i = 0; i < m->n; i++) {
         const struct model_layer *l = &m->layers[i];
-        p->rooms[i].out = place(base, &at, layer_floats(&l->out));
-        p->rooms[i].d_out = place(base, &at, layer_floats(&l->out));
-        p->rooms[i].kept = place(base, &at, l->kept);
+        p->rooms[i] = (struct pass_room){.out = floats(p, layer_floats(&l->out)),
+                                         .d_out = floats(p, layer_floats(&l->out)),
+                                         .kept = floats(p, l->kept),
+                                         .choice = counted(p, l->choices, sizeof(int32_t))};
         borrowed = largest(borrowed, l->borrowed);
         added = largest(added, layer_floats(&l->in));
     }
-    p->borrowed = place(base, &at, borrowed);
+    p->borrowed = floats(p, borrowed);
     for (int i = 0; i < 2; i++)
-        p->added[i] = place(base, &at, added);
-    return at;
-}
-
-static void *zeroed(size_t bytes) {
-    void *p = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    if (!p)
-        abort();
-    return memset(p, 0, (bytes + 63) / 64 * 64);
-}
-
-static void give_choices(struct pass *p) {
-    size_t n = 0;
-    for (int i = 0; i < p->m->n; i++)
-        n += p->m->layers[i].choices;
-    p->n_choices = n;
-    p->choices = zeroed((n + 1) * sizeof(*p->choices));
-    n = 0;
-    for (int i = 0; i < p->m->n; n += p->m->layers[i++].choices)
-        p->rooms[i].choice = p->choices + n;
+        p->added[i] = floats(p, added);
 }
 
 struct pass *pass_new(const struct model *m, const struct blas *b) {
-    struct pass *p = zeroed(sizeof(*p));
+    struct pass *p = mem_new(struct pass);
     p->m = m;
     p->blas = b;
-    p->rooms = zeroed((size_t)m->n * sizeof(*p->rooms));
-    p->begun = zeroed((size_t)m->n * sizeof(*p->begun));
-    p->floats = give_out(p, NULL);
-    p->workspace = zeroed(p->floats * sizeof(float));
-    give_out(p, p->workspace);
-    give_choices(p);
+    p->rooms = mem_array(struct pass_room, (size_t)m->n);
+    p->begun = mem_array(bool, (size_t)m->n);
+    give_out(p);
     for (int c = 0; c < m->data.channels; c++)
         for (int i = 0; i < 256; i++)
             p->grey[c][i] = ((float)i / 255.0f - m->data.mean[c]) / m->data.deviation[c];
@@ -99,12 +80,20 @@ struct pass *pass_new(const struct model *m, const struct blas *b) {
 }
 
 struct pass *pass_free(struct pass *p) {
-    if (p) {
-        free(p->rooms);
-        free(p->workspace);
-        free(p->choices);
-        free(p->begun);
+    if (!p)
+        return NULL;
+    for (int i = 0; i < p->m->n; i++) {
+        free(p->rooms[i].out);
+        free(p->rooms[i].d_out);
+        free(p->rooms[i].kept);
+        free(p->rooms[i].choice);
     }
+    for (int i = 0; i < 2; i++)
+        free(p->added[i]);
+    free(p->borrowed);
+    free(p->images);
+    free(p->rooms);
+    free(p->begun);
     free(p);
     return NULL;
 }
@@ -143,7 +132,7 @@ static struct layer_pass look_at(const struct pass *p, int i, const struct pass_
 }
 
 size_t pass_bytes(const struct pass *p) {
-    return p->floats * sizeof(float) + p->n_choices * sizeof(*p->choices);
+    return p->bytes;
 }
 
 void pass_begin(struct pass *p, const uint8_t *const *images) {
