@@ -30,16 +30,23 @@ struct pass {
 
 enum { CACHE_LINE = 64 };
 
-static void *counted(struct pass *p, size_t n, size_t size) {
-    void *ret = memalign(CACHE_LINE, n * size); /* which need be no multiple of it */
-    if (!ret)
+static void *zeroed(size_t bytes) {
+    void *p = memalign(CACHE_LINE, bytes); /* of which it need be no multiple */
+    if (!p)
         abort();
-    p->bytes += n * size;
-    return memset(ret, 0, n * size);
+    return memset(p, 0, bytes);
 }
 
+/* Counted by the lines that they lie in. */
 static float *floats(struct pass *p, size_t n) {
-    return counted(p, n, sizeof(float));
+    size_t bytes = n * sizeof(float);
+    p->bytes += (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    return zeroed(bytes);
+}
+
+static int32_t *choices(struct pass *p, size_t n) {
+    p->bytes += n * sizeof(int32_t);
+    return zeroed(n * sizeof(int32_t));
 }
 
 static size_t largest(size_t a, size_t b) {
@@ -57,7 +64,7 @@ static void give_out(struct pass *p) {
         p->rooms[i] = (struct pass_room){.out = floats(p, layer_floats(&l->out)),
                                          .d_out = floats(p, layer_floats(&l->out)),
                                          .kept = floats(p, l->kept),
-                                         .choice = counted(p, l->choices, sizeof(int32_t))};
+                                         .choice = choices(p, l->choices)};
         borrowed = largest(borrowed, l->borrowed);
         added = largest(added, layer_floats(&l->in));
     }
