@@ -1,12 +1,15 @@
 """Runs programs under valgrind, and says what they did not give back at their end, used after they had, read beyond its end or never
 set, and which descriptors they left open. Of the standard library alone; needs valgrind and a C compiler.
 
-    watched.py NAME[,NAME...] TABLE
+    watched.py [--threads] NAME[,NAME...] TABLE
 
 gives each line of the table to a bash, for which each program NAME of the PATH is watched, and each process that it becomes or starts of
 itself. A line has an exit code and a command, which runs in an empty folder of its own, beside others. What begins with ". " is shell that each
 has before it, and "#" begins a remark. $HERE is the folder of this file. Prints what was wrong with which process, each command that ended
 otherwise, and in the last line how many were as they must be. Exit: 0, or 1 where something was wrong.
+
+With --threads it is told instead what threads of a process did to each other: locks that were not held when they were given back, or held at a thread's end, and
+what two have reached for with no lock, and nothing else that orders it, in between.
 
 A process that was killed, or has executed another program, has not come to its end, and is asked for its errors alone."""
 import concurrent.futures
@@ -22,8 +25,9 @@ import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHOW, AT_ONCE, PATIENCE = os.environ.get("SHOW"), 4, int(os.environ.get("PATIENCE", "100"))
-OPTIONS = ("--leak-check=full", "--show-leak-kinds=all", "--errors-for-leak-kinds=all", "--num-callers=24",
-           "--track-fds=yes", "--malloc-fill=0xa5", "--free-fill=0x5a", "--fair-sched=try", "--vgdb=no")
+BOTH = ("--num-callers=24", "--fair-sched=try", "--vgdb=no")
+OPTIONS = (*BOTH, "--leak-check=full", "--show-leak-kinds=all", "--errors-for-leak-kinds=all", "--track-fds=yes", "--malloc-fill=0xa5", "--free-fill=0x5a")
+THREADS = (*BOTH, "--tool=helgrind")
 ARENA = ("arena_alloc", "arena_strdup", "arena_strndup", "arena_printf", "arena_vprintf", "arena_fini", "arena_clear")
 # What libjpeg computes by wide registers valgrind takes for never set.
 WRAPPER = """#!/bin/sh
@@ -36,7 +40,8 @@ exec valgrind {options} --log-file={logs}/%p {program} "$@"
 class Watch:
     """A folder with what stands in the PATH in place of the programs, and what valgrind has noted of each process."""
 
-    def __init__(self, *names):
+    def __init__(self, *names, options=OPTIONS):
+        self.options = options
         self.folder = tempfile.mkdtemp(prefix="watched-")
         self.bin, self.logs = os.path.join(self.folder, "bin"), os.path.join(self.folder, "logs")
         os.mkdir(self.bin)
@@ -61,7 +66,7 @@ class Watch:
         if not real:
             sys.exit(f"watched.py: {program}: no such program is in the PATH")
         path = os.path.join(self.bin, os.path.basename(program))
-        text = WRAPPER.format(path=path, socket=self.socket, beneath=self.beneath, logs=self.logs, program=os.path.realpath(real), options=" ".join(OPTIONS))
+        text = WRAPPER.format(path=path, socket=self.socket, beneath=self.beneath, logs=self.logs, program=os.path.realpath(real), options=" ".join(self.options))
         with open(path, "w") as f:
             f.write(text)
         os.chmod(path, 0o755)
@@ -121,6 +126,8 @@ def faults_of(text, whole, began):
 
 
 def is_fault(paragraph, whole, began):
+    if re.match(r"Thread #\d+ was created", paragraph):  # of which a fault is told behind it
+        return False
     if re.search(r"^Open ", paragraph, re.M):
         return whole and not paragraph.endswith("<inherited from parent>")
     if re.search(r"are (definitely|indirectly) lost in loss record", paragraph):
@@ -161,9 +168,11 @@ def play(watch, prelude, code, command, folder=None):
 
 
 def main():
-    if len(sys.argv) != 3:
-        sys.exit("usage: watched.py NAME[,NAME...] TABLE")
-    watch, (prelude, lines) = Watch(*sys.argv[1].split(",")), read_table(sys.argv[2])
+    threads = sys.argv[1:2] == ["--threads"]
+    words = sys.argv[1 + threads:]
+    if len(words) != 2:
+        sys.exit("usage: watched.py [--threads] NAME[,NAME...] TABLE")
+    watch, (prelude, lines) = Watch(*words[0].split(","), options=THREADS if threads else OPTIONS), read_table(words[1])
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         otherwise = list(filter(None, pool.map(lambda line: play(watch, prelude, *line), lines)))
     ended, wrong = watch.noted()

@@ -7,8 +7,9 @@ bool trainer_ends_together(const struct trainer *t) {
 }
 
 void trainer_announce(struct trainer *t) {
-    if (!t->reduced)
-        rankquake_first_collective(&t->q);
+    if (t->reduced) /* nothing is written, for a thread that sums may look at it, too */
+        return;
+    rankquake_first_collective(&t->q);
     t->reduced = true;
 }
 
