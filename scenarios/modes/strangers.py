@@ -46,7 +46,8 @@ class Rank:
         self.told = os.fdopen(told)
 
     def listens(self):
-        assert self.told.readline().startswith("listen("), "it ended before it listened"
+        first = self.told.readline()
+        assert first.startswith("listen("), f"it did {first!r} before it listened"
 
     def hear(self):
         """Time has passed of what it waits for, but none of the LONG."""
@@ -207,8 +208,8 @@ class Between:
         self.where, self.at, self.how, self.passed, self.threads = where, at, how, {}, []
         self.lock, self.doors, self.come, self.pairs = threading.Lock(), [], b"", "--mode=ps" in more
         self.again = again
-        master = free_port()
         door = self.stand_before("join", lambda: master)
+        master = free_port()  # which is not that of the door
         self.ranks = [Rank(0, 2, master, *more, cwd=cwd[0])]
         self.ranks[0].listens()
         self.ranks.append(Rank(1, 2, door, *more, cwd=cwd[1]))
