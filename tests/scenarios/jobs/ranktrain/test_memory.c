@@ -13,7 +13,9 @@
 
 /* Of VGG-11 of width 16 and images of 28x28: numbers in all, parameters, and the largest layer's. */
 enum { VALUES = 580186, TRAINED = 578810, UNIT = 128 * 128 * 9 };
-enum { SLACK = 320 * 1024 }; /* of the heap, the ends of pages, and what else a worker has: of 12 MB */
+enum {
+    SLACK = 320 * 1024
+}; /* of the heap, the ends of pages, and what else a worker has: of 12 MB */
 
 struct held {
     size_t parameters, gradients, optimizer, activations, measured;
