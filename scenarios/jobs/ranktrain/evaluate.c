@@ -64,6 +64,22 @@ int evaluate_parse(int argc, char **argv, struct ranktrain_options *ret, struct 
 
 /* ---- one checkpoint ---- */
 
+/* What a manifest says of its network is somebody else's word: no more is made of it than its files can fill. */
+static struct model *make_model(const struct manifest *m, const struct model_data *data,
+                                struct err *err) {
+    if (m->width < 1 || m->width > MODEL_WIDTH) {
+        err_say(err, -EBADMSG, MANIFEST_NAME ": its width is %lld, and can be 1 to %d",
+                (long long)m->width, MODEL_WIDTH);
+        return NULL;
+    }
+    struct model *model = model_new(m->network, (int)m->width, data, err);
+    if (!model || m->parameters == (int64_t)model->values)
+        return model;
+    err_say(err, -EBADMSG, MANIFEST_NAME ": it has %lld parameters, and %s of width %d has %zu",
+            (long long)m->parameters, model->name, model->width, model->values);
+    return model_free(model);
+}
+
 /* Makes the network that a checkpoint is of, where the last one was of another. */
 static int take_model(struct evaluator *e, const struct manifest *m, struct err *err) {
     int64_t batch = e->o->eval_batch_size;
@@ -79,9 +95,9 @@ static int take_model(struct evaluator *e, const struct manifest *m, struct err 
         return err_say(err, -EXDEV, "it is of --network=%s, not of %s", m->network, asked->name);
     if (e->model && strcmp(e->model->name, m->network) == 0 && e->model->width == m->width)
         return 0;
-    struct model *model = model_new(m->network, (int)m->width, &data, err);
+    struct model *model = make_model(m, &data, err);
     if (!model)
-        return -EXDEV;
+        return err->code;
     e->pass = pass_free(e->pass);
     model_free(e->model);
     e->model = model;

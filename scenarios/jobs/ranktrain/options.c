@@ -91,7 +91,7 @@ static const struct options_option table[] = {
     {"shards", "N", "parts of a batch, at most one rank for each; 12 unless said", WHOLE,
      AT(shards), 1, SHARDS_MAX},
     {"width", "N", "channels of its first stage, fewer make it smaller; 0: as published", WHOLE,
-     AT(width), 0, 1024},
+     AT(width), 0, MODEL_WIDTH},
     {"optimizer", "sgd|adam", "what updates the weights, sgd unless said", TEXT, AT(optimizer),
      NO_BOUNDS},
     {"lr", "X", "learning rate; 0.05 for sgd and 0.001 for adam unless said", REAL, AT(lr), 0,

@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 
-enum { MODEL_NAME = 16, MODEL_CLASSES = 256, MODEL_CHANNELS = 3 };
+enum { MODEL_NAME = 16, MODEL_CLASSES = 256, MODEL_CHANNELS = 3, MODEL_WIDTH = 1024 };
 
 /* What the data are. */
 struct model_data {
