@@ -406,7 +406,7 @@ def leases():
     return said
 
 
-PARTS = {"fields": fields, "entries": entries, "files": files, "texts": texts, "names": names, "rounds": rounds, "drafts": drafts, "networks": networks, "leases": leases}
+PARTS = {"texts": texts, "names": names, "rounds": rounds, "drafts": drafts, "networks": networks, "leases": leases, "files": files, "fields": fields, "entries": entries}
 
 
 def make_data():
@@ -429,24 +429,46 @@ def computes_here():
     return ret
 
 
-def main():
-    global computes
-    for name in [k for k in os.environ if re.match("RANK|WORLD_SIZE|LOCAL_|MASTER_|TORCHELASTIC|GROUP_|ROLE_", k)]:
+def read_table(table):
+    """Of each part its lines."""
+    with open(table) as f:
+        return {part.split("\n", 1)[0]: part.rstrip("\n").split("\n") for part in f.read().split("## ")[1:]}
+
+
+def compare(now, then):
+    if now != then:
+        otherwise(f"{now[0]}: what is said is not as it was written down", *list(difflib.unified_diff(then, now, "written", "now", lineterm="", n=2))[:80])
+
+
+def run(parts, table):
+    """Those that the command line names, or all: written down, or compared until one is otherwise."""
+    names, writes = sys.argv[1:] or list(parts), os.environ.get("WRITE")
+    then = {} if writes else read_table(table)
+    seen = {}
+    for name in names:
+        seen[name] = "\n".join([name, *parts[name]()]).split("\n")
+        if not writes:
+            compare(seen[name], then.get(name, []))
+        if others:
+            break
+    if writes:
+        with open(table, "w") as f:
+            f.write("".join("## " + "\n".join(lines) + "\n" for lines in seen.values()))
+    n = sum(not line.startswith(" ") for lines in seen.values() for line in lines[1:])
+    print(f"{n} groups of forms are as they must be" if not others else f"{others} were otherwise", flush=True)
+
+
+def settle():
+    """What is asked depends on nothing that a launcher or a user has set."""
+    for name in [k for k in os.environ if re.match("RANK|WORLD_SIZE|LOCAL_|MASTER_|TORCHELASTIC|GROUP_|ROLE_|CURL_CA", k)]:
         del os.environ[name]
     os.environ.update(OPENBLAS_NUM_THREADS="1", LC_ALL="C", MASTER_PORT="29512")
-    computes = "\0"
-    make_data()
-    computes = computes_here()
-    now = "\n".join(line for part in sys.argv[1:] or PARTS for line in [f"## {part}", *PARTS[part]()]).split("\n")
-    if os.environ.get("WRITE"):
-        with open(TABLE, "w") as f:
-            f.write("\n".join(now) + "\n")
-    with open(TABLE) as f:
-        then = f.read().splitlines()
-    if now != then:
-        otherwise("what is said is not as it was written down", *list(difflib.unified_diff(then, now, "written", "now", lineterm="", n=2))[:80])
-    print(f"{sum(not line.startswith(' ') for line in now)} groups of forms are as they must be" if not others else f"{others} were otherwise", flush=True)
+    os.umask(0o022)
 
 
 if __name__ == "__main__":
-    main()
+    settle()
+    computes = "\0"
+    make_data()
+    computes = computes_here()
+    run(PARTS, TABLE)
