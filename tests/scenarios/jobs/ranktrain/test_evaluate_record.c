@@ -27,7 +27,7 @@ static struct {
     int n, dir, left, asks; /* left: steps that are still to come; asks: until it is asked to end */
     bool follows, leased, data, blas, asked;
     int models, passes;
-    struct model *model;
+    struct model *model, *before; /* the newest, and the one that it was made beside */
     uint8_t pixels[IMAGES], labels[IMAGES];
     float out[64 * CLASSES];
 } world;
@@ -56,7 +56,11 @@ static int played_manifest(int dir, int64_t step, struct manifest *ret, struct e
     assert_int_equal(dir, world.dir);
     note("manifest of %lld", (long long)step);
     int r = fails_so("read it", err);
-    *ret = (struct manifest){.step = step, .width = 1 + draw(2), .seed = draw(9)};
+    *ret = (struct manifest){.step = step, .width = 1 + draw(2), .seed = draw(9), .parameters = 6};
+    if (draw(6) == 0)
+        ret->width = (int64_t[]){-1, 0, MODEL_WIDTH, MODEL_WIDTH + 1}[draw(4)];
+    if (draw(8) == 0)
+        ret->parameters = (int64_t[]){-6, 0, 5, 7}[draw(4)];
     strcpy(ret->network, networks[draw(4)]);
     strcpy(ret->optimizer, draw(2) ? "sgd" : "adam");
     strcpy(ret->training.dataset, draw(8) ? "generated" : draw(2) ? "" : "mnist");
@@ -199,12 +203,15 @@ static struct model *played_model_new(const char *network, int width, const stru
     *m = (struct model){.width = width, .data = *d, .n = 3, .trained = 5, .values = 6};
     snprintf(m->name, sizeof(m->name), "%s", network);
     world.models++;
+    world.before = world.model;
     return world.model = m;
 }
 
 static struct model *played_model_free(struct model *m) {
     note("model free %s", m ? m->name : "-");
     world.models -= m != NULL;
+    if (m && m == world.model)
+        world.model = world.before;
     free(m);
     return NULL;
 }
