@@ -288,7 +288,7 @@ def names():
         c.put("ck", 1, c.text(1))
         m = re.fullmatch(r"step-(\d+)", name)
         os.rename(c.put("ck", 2, c.text(min(int(m[1]), 2**62) if m else 2)), os.path.join("ck", name))
-        lines, status = asked([*TRAIN, "--checkpoint-dir=ck", "--steps=99999999", "--seed=2"])  # of another training: no step is made
+        lines, status = asked([*TRAIN, "--checkpoint-dir=ck", "--steps=99999999", "--seed=2", "--lr=1000"])  # of another training: no step is made, and else few
         said += [f"named {name!r}"] + ["  train: " + line for line in lines if SEEN.match(line)] + [f"  train: ends with {status}"]
         shutil.rmtree("ck")
     for what in ("a file", "a link to another", "a link to nothing", "an empty directory"):

@@ -119,7 +119,10 @@ def goes_away(c):
     def replaced():
         os.rename("ck", "gone")
         os.mkdir("ck")
-    for what, make in (("moved", lambda: os.rename("ck", "gone")), ("removed", lambda: shutil.rmtree("ck")), ("replaced", replaced)):
+    def put_back():
+        os.rename("ck", "gone")
+        os.rename("gone", "ck")
+    for what, make in (("moved and put back", put_back), ("moved", lambda: os.rename("ck", "gone")), ("removed", lambda: shutil.rmtree("ck")), ("replaced", replaced)):
         for words in ((), ("--interval=1",)):
             os.mkdir("ck")
             lands(c, 1)
@@ -202,6 +205,23 @@ def meanwhile(c):
     pipe.give(c.text(2))
     same("others have come meanwhile", e.ends(), ["step 2", "step 3", "step 4", "step 5", 0])
     shutil.rmtree("ck")
+    for moved in (False, True):
+        os.mkdir("ck")
+        waits_at(c, 1)
+        e = Evaluator("--max-steps=2")
+        pipe = Pipe(1)
+        for i in range(300):
+            os.mkdir(os.path.join("ck", f"other-{i:0{i % 90 + 4}}"))
+        if moved:
+            os.rename("ck", "gone")
+            os.rename("gone", "ck")
+        for i in range(300):
+            os.mkdir(os.path.join("ck", f"another-{i}"))
+        if not moved:
+            lands(c, 2)
+        pipe.give(c.text(1))
+        same("more has come meanwhile than is told at once", e.ends(), ["step 1", TAKEN, 1] if moved else ["step 1", "step 2", 0])
+        shutil.rmtree("ck")
     os.mkdir("ck")
     waits_at(c, 1)
     e = Evaluator()
