@@ -314,12 +314,16 @@ static int publish(const struct checkpoint_place *p, int place, const struct che
     if (renameat(place, d->name, place, name) < 0) {
         if (errno != ENOTEMPTY && errno != EEXIST)
             return err_set(err, -errno, "rename to %s", name);
-        struct err ignored;
+        struct err why;
         struct state there;
         state_init_part(&there, p->model, p->optimizer, s->held, s->held_moments);
-        bool same = checkpoint_load_step(p, place, (int64_t)s->step, &there, &ignored) == 0 &&
-                    state_is_equal(&there, s);
+        int r = checkpoint_load_step(p, place, (int64_t)s->step, &there, &why);
+        bool same = r == 0 && state_is_equal(&there, s);
         state_fini(&there);
+        if (r == -ESTALE) { /* it came after the fence was looked at */
+            *err = why;
+            return r;
+        }
         if (same && state_is_whole(s))
             return 0;
         snprintf(aside, sizeof(aside), "%s.old", d->name);
