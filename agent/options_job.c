@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 enum { NODES_MAX = 100000, PORT_EMBEDDED = 29400, PORT_ETCD = 2379, PORT_MASTER = 29500 };
+enum { PORT_MASTER_LAST = 65534 }; /* the agents' store lies at the next one */
 
 /* "3" or "2:4". */
 static int settle_nodes(struct options *o, struct options_given *g, struct err *err) {
@@ -154,6 +155,12 @@ static const char *endpoint_text(struct arena *a, const char *host, int port) {
     return arena_printf(a, strchr(host, ':') ? "[%s]:%d" : "%s:%d", host, port);
 }
 
+static int no_members(const struct options_given *g, struct err *err) {
+    return err_say(err, -EINVAL,
+                   "--rdzv-endpoint %s: only --rdzv-backend etcd-v3 has several members",
+                   g->rdzv_endpoint);
+}
+
 /* The first is the one that is talked of; the others are its etcd's other members. */
 static int settle_members(struct options *o, struct options_given *g, uint16_t absent,
                           struct err *err) {
@@ -161,9 +168,7 @@ static int settle_members(struct options *o, struct options_given *g, uint16_t a
     char **parts = str_split(g->arena, g->rdzv_endpoint, ',', &n);
     o->endpoints = "";
     if (n > 1 && o->backend != BACKEND_ETCD_V3)
-        return err_say(err, -EINVAL,
-                       "--rdzv-endpoint %s: only --rdzv-backend etcd-v3 has several members",
-                       g->rdzv_endpoint);
+        return no_members(g, err);
     for (size_t i = 0; i < n; i++) {
         struct tcp_endpoint e;
         int code = tcp_endpoint_parse(parts[i], absent, &e, err);
@@ -205,15 +210,22 @@ static int settle_master(struct options *o, struct options_given *g, struct err 
     struct tcp_endpoint e;
     const char *addr = g->master_addr && g->master_addr[0] ? g->master_addr : "127.0.0.1";
     int64_t port = PORT_MASTER;
-    if (g->master_port && !str_to_i64(g->master_port, 1, 65534, &port))
-        return err_say(err, -EINVAL, "--master-port %s: must be a number from 1 to 65534",
-                       g->master_port);
+    if (g->master_port && !str_to_i64(g->master_port, 1, PORT_MASTER_LAST, &port))
+        return err_say(err, -EINVAL, "--master-port %s: must be a number from 1 to %d",
+                       g->master_port, PORT_MASTER_LAST);
     o->master_addr = addr;
     o->master_port = (int)port;
     if (!g->rdzv_endpoint || !g->rdzv_endpoint[0])
         return 0;
+    if (strchr(g->rdzv_endpoint, ','))
+        return no_members(g, err);
     if (tcp_endpoint_parse(g->rdzv_endpoint, (uint16_t)port, &e, err) < 0)
         return err_wrap(err, "--rdzv-endpoint: ");
+    if (e.port > PORT_MASTER_LAST)
+        return err_say(err, -EINVAL,
+                       "--rdzv-endpoint %s: the port must be at most %d, as the agents meet at the "
+                       "next one",
+                       g->rdzv_endpoint, PORT_MASTER_LAST);
     o->master_addr = arena_strdup(g->arena, e.host);
     o->master_port = e.port;
     return 0;

@@ -6,6 +6,7 @@
 #include "base/sys/clock.h"
 #include "base/sys/line.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum { ANSWER_MS = 5000 };
@@ -114,6 +115,8 @@ int status_run(const struct options *o) {
     }
     if (err.code)
         line_say(LINE_ERROR, "error", "%s", err.msg);
+    if (err.code == -EINVAL) /* endpoints that are none, or too many */
+        s.code = OPTIONS_USAGE;
     if (s.code == STATUS_FOUND && o->status_json)
         status_print_json(&s.job);
     else if (s.code == STATUS_FOUND)

@@ -195,6 +195,13 @@ static void test_fixed_ranks_have_their_store_beside_the_master(void **state) {
     assert_string_equal(o.master_addr, "g");
     assert_int_equal(o.endpoint_port, 1001);
     assert_int_equal(o.node_rank, 0);
+    assert_int_equal(parse("rankrun --nnodes 2 --rdzv-backend=static --rdzv-endpoint=g:65534 a.py"),
+                     0);
+    assert_int_equal(o.endpoint_port, 65535);
+    REFUSED("rankrun --nnodes 2 --rdzv-backend=static --rdzv-endpoint=g:65535 a.py",
+            "--rdzv-endpoint g:65535: the port must be at most 65534");
+    REFUSED("rankrun --nnodes 2 --rdzv-backend=static --rdzv-endpoint=g,h a.py",
+            "--rdzv-endpoint g,h: only --rdzv-backend etcd-v3 has several");
     REFUSED("rankrun --nnodes 1:2 --node-rank=0 a.py", "the number of nodes is fixed");
     REFUSED("rankrun --nnodes 2 --node-rank=2 a.py", "must be 0 to 1");
     REFUSED("rankrun --nnodes 2 --node-rank=0 --master-port x a.py", "--master-port x");
