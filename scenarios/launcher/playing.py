@@ -136,7 +136,7 @@ class Player(http.server.ThreadingHTTPServer):
         """What is asked, said and left."""
         self.who, self.asked = who, []
         folder = tempfile.mkdtemp(prefix="played-")
-        env = {"PATH": os.environ["PATH"], "HOME": "/tmp", "TMPDIR": folder, "LC_ALL": "C"}
+        env = {"PATH": os.environ["PATH"], "HOME": "/tmp", "TMPDIR": folder, "XDG_RUNTIME_DIR": folder, "LC_ALL": "C"}
         child = subprocess.Popen([word.replace("PLAYED", self.place) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, text=True, errors="replace", cwd=folder, env=env, start_new_session=True)
         try:

@@ -88,7 +88,8 @@ class Agent:
         self.child = subprocess.Popen(
             [trying.rankrun(), f"--rdzv-backend={chapter.backend}", f"--rdzv-endpoint=127.0.0.1:{self.proxy.port}", f"--rdzv-id={chapter.run_id}", f"--rdzv-conf={conf}", f"--local-addr=127.0.0.{len(chapter.agents) + 1}",
              *words, "--no-python", "sh", "work.sh"], cwd=self.folder, text=True, errors="replace",
-            env={"PATH": os.environ["PATH"], "LC_ALL": "C", "TMPDIR": chapter.place.tmp, "RANKQUAKE_EVENTS": "@" + self.events.name, **mark},
+            env={"PATH": os.environ["PATH"], "LC_ALL": "C", "TMPDIR": chapter.place.tmp, "XDG_RUNTIME_DIR": chapter.place.tmp,
+                 "RANKQUAKE_EVENTS": "@" + self.events.name, **mark},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         chapter.agents.append(self)
         threading.Thread(target=self.read, daemon=True).start()
