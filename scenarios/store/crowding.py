@@ -49,6 +49,12 @@ class Member:
         self.socket.close()
 
 
+def says(store, *lines):
+    """It ends, and has said this and no more: of each bound once, within a minute."""
+    said = [re.sub(r"port \d+ ", "", line) for line in store.ends(0).splitlines() if "store: port" in line]
+    same("what the store says", said, [f"rankrun: store: {line}" for line in lines])
+
+
 class Crowd:
     """Whose connections there are: of each address the outsiders, who was silent longest first, and all agents."""
 
@@ -57,7 +63,7 @@ class Crowd:
         atexit.register(self.store.child.kill)
         self.store.ask("/v3/kv/put", {"key": coded(b"/rankrun/one/cur"), "value": coded(b"1")})
         self.store.connection.close()
-        self.outsiders, self.agents, self.ended, self.came = {}, [], 0, 0
+        self.outsiders, self.agents, self.ended, self.came, self.told = {}, [], 0, 0, []
         self.monitor = self.enter("127.0.0.1")
         self.ask(self.monitor, "agent")
 
@@ -96,6 +102,7 @@ class Crowd:
             m = self.victim()
             self.displace(m)
             self.ended += 1
+            self.told += [f"ended a connection of nobody's agent to let others in: {m.address}"] if self.ended == 1 else []
             m.ends()
         for m in self.all():
             holds(f"a connection from {m.address}, {m.rank}, is over", not m.is_over(), self.ended)
@@ -148,7 +155,7 @@ class Crowd:
                 self.ask(m, "guest")
         for m in self.all():
             m.socket.close()
-        self.store.ends(0)
+        says(self.store, *self.told)
 
 
 def try_drawn(place):
@@ -233,6 +240,7 @@ class Halves:
             largest = self.largest()
             self.all.remove(largest)
             self.ended += 1
+            self.crowd.told += ["ended the connection that held most of the memory for requests"] if self.ended == 1 else []
             largest.member.ends()
             self.crowd.displace(largest.member)
         for _ in range(10000):
@@ -273,6 +281,73 @@ def try_held(place):
         c.displace(h.member)
         h.member.socket.close()
     c.fini()
+
+
+# ---- what answers show that nobody reads ----
+
+
+KEYS, SHOWN = 20000, 1 << 20  # of a kilobyte each: more than the kernel takes
+ALL = json.dumps({"key": coded(b"n/"), "range_end": coded(b"n0")}).encode()
+
+
+def ask_for_all(store, agent=False):
+    """A connection on which nobody reads what is answered, but for its first line."""
+    c = socket.socket()
+    c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    c.settimeout(60)
+    c.connect(("127.0.0.1", store.port))
+    if agent:
+        body = json.dumps(QUESTION["agent"]).encode()
+        c.sendall(f"POST /v3/kv/range HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        holds("what an agent is answered", b"200 OK" in c.recv(trying.PIECE), "")
+    c.sendall(f"POST /v3/kv/range HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(ALL)}\r\n\r\n".encode() + ALL)
+    text = b""
+    while b"\r\n" not in text:
+        text += c.recv(100)
+    return c, text.split(b"\r\n")[0].decode()
+
+
+def is_as_ever(store, watches):
+    """It answers whole, and holds nothing for those who have gone."""
+    status, text = store.ask("/v3/kv/range", {"key": coded(b"n/"), "range_end": coded(b"n0")})
+    same("an answer to who reads", (status, len(json.loads(text)["kvs"])), (200, KEYS))
+    _, page = store.ask("/metrics", method="GET")
+    told = dict(re.findall(r"^rankrun_store_(connections|watches|held_bytes|agent_connections) (\d+)$", page, re.M))
+    same("what is left", told, {"connections": "1", "watches": str(watches), "held_bytes": "0", "agent_connections": "1"})
+    return int(re.search(r'bounded_total{bound="answers"} (\d+)', page)[1])
+
+
+def hang_up(connections):
+    """Abruptly, or in order; with an answer that is not read both are the same to the kernel. The store has seen it when it has ended its half."""
+    for c in connections:
+        c.shutdown(socket.SHUT_WR)
+    for c in connections:
+        try:
+            while c.recv(trying.PIECE):
+                pass
+        except ConnectionResetError:
+            pass
+        c.close()
+
+
+def try_unread(place):
+    """Long answers that nobody reads show so many keys, to others than agents, and one more is refused. Who has gone holds nothing."""
+    store = trying.Store(place, "--quarantine=never", "--memory=1024")
+    atexit.register(store.child.kill)
+    store.ask("/v3/kv/put", {"key": coded(b"/rankrun/one/cur"), "value": coded(b"1")})
+    for i in range(0, KEYS, 125):
+        puts = [{"request_put": {"key": coded(b"n/%06d" % k), "value": coded(b"v" * 300)}} for k in range(i, i + 125)]
+        store.ask("/v3/kv/txn", {"success": puts})
+    for times in range(2):
+        some = [ask_for_all(store) for _ in range(SHOWN // KEYS)]
+        same("how many were answered", {line for _, line in some}, {"HTTP/1.1 200 OK"})
+        more = ask_for_all(store)
+        same("one more", more[1], "HTTP/1.1 429 Client Error")
+        agent = ask_for_all(store, agent=True)
+        same("an agent", agent[1], "HTTP/1.1 200 OK")
+        hang_up([c for c, _ in (*some, more, agent)])
+        same("how many were refused", is_as_ever(store, 0), times + 1)
+    says(store, "refused a request for much, as too much is being answered: 127.0.0.1")
 
 
 if __name__ == "__main__":
