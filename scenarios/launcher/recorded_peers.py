@@ -22,6 +22,7 @@ CUR = {"inc": INC, "min": 1, "max": 4, "max_restarts": 2, "max_free_rounds": 500
        "suspect_ns": 21 * SECOND}
 SHORT = {"fence_ns": 4 * SECOND, "hard_ns": 41 * SECOND // 10, "suspect_ns": 5 * SECOND}  # where silence is waited for
 TIDIES = re.compile(r": if mod of /INC/lead equal N then delete_range ")
+LATE = re.compile("the store at [^ ]* (answers (now|again)|does not answer|has not answered)")  # as on a busy host
 UID = {name: "%031x" % 0 + str(i) for i, name in enumerate("pqrs", 1)}
 FAILURE = {"cause": "failure", "failure_uid": UID["q"], "failure_node": "node-q", "failure_rank": 1, "failure_pid": 77, "failure_wait_status": 3 << 8,
            "failure_error": "ValueError: none", "failure_realtime_ns": 1700000000 * SECOND}
@@ -46,7 +47,8 @@ class Run(Chapter):
     def said(self):
         """Who leaves at once may do so before it has tidied up."""
         hurry = {a.name for a in self.agents if a.child.returncode or self.name.startswith("all_done")}
-        return {line for line in super().said() if not (TIDIES.search(line) and line.split("/")[1].split(":")[0] in hurry)}
+        lines = {re.sub(r"\b\d+( rounds in a row| after \d+ of the same run)", lambda m: "N" + re.sub(r"\d+", "N", m[1]), line) for line in super().said()}
+        return {line for line in lines if not LATE.search(line) and not (TIDIES.search(line) and line.split("/")[1].split(":")[0] in hurry)}
 
     def txn(self, puts=(), deletes=()):
         """At once. Keys are those of the incarnation, but for those that begin with a slash."""
@@ -69,6 +71,12 @@ class Run(Chapter):
         where = coded("/rankrun/told/cur")
         status, said = self.store.ask("/v3/kv/put", {"key": where, "value": coded(text_of({k: v for k, v in {**CUR, **cur}.items() if v})), "lease": str(int(INC, 16))})
         holds("a run", status == 200, said)
+
+    def forget(self):
+        """The run is another one, of a later time."""
+        self.store.ask("/v3/lease/grant", {"ID": str(int(INC, 16) + 1), "TTL": "600"})
+        value = {**CUR, **SHORT, "inc": f"{int(INC, 16) + 1:016x}"}
+        self.store.ask("/v3/kv/put", {"key": coded("/rankrun/told/cur"), "value": coded(text_of(value)), "lease": str(int(INC, 16) + 1)})
 
     def come(self, name, **more):
         """A member with a session."""
@@ -177,6 +185,16 @@ def joined(c, *members, **cur):
         c.come(name, **more)
 
 
+def many(c, n):
+    """More members than one transaction has plans for."""
+    ops = {}
+    for i in range(n):
+        ops |= {f"s/{i:032x}": {}, f"m/{i:032x}": {"node": f"node-{i}", "addr": "127.0.0.9", "slots": 1 + i % 3, "role": f"role-{i % 4}"}}
+    items = list(ops.items())
+    for i in range(0, len(items), 100):
+        c.txn(dict(items[i:i + 100]))
+
+
 STATES = {
     "nothing": (lambda c: None, {}, 0),
     "hold": (lambda c: None, {"hold": 1, **SHORT}, 0),
@@ -225,6 +243,14 @@ STATES = {
     "unreadable": (lambda c: (c.running(), c.txn({f"m/{UID['q']}": "{", f"s/{UID['p']}": "{", f"ack/0000000002/{UID['p']}": "[]", "m/none": {}, "other": "x",
                                                   "ack/2/x": {}, f"gone/{UID['r']}": {"why": "else"}})), {}, 0),
     "later_version": (lambda c: (c.running(more=1, later="x"), c.txn({f"m/{UID['q']}": {"node": "node-q", "slots": 2, "new": [1, {"a": 2}]}})), {"new": {"x": 1}}, 0),
+    "roles": (lambda c: (c.running("pqrs"), c.come("q", role="reader", slots=3), c.come("s", role="reader", slots=2), c.come("r", slots=4), c.gone("p")), {"max": 5}, 0),
+    "batch": (lambda c: many(c, 59), {"max": 60}, 0),
+    "batches": (lambda c: many(c, 62), {"max": 63}, 0),
+    "lead_of_itself": (lambda c: (c.running(), c.txn({"lead": {}})), {}, 0),
+    "later_rounds": (lambda c: (forming(c, "pq"), c.come("r", past_inc="00000000000000cd", past_round=7, past_n=1, past_restarts=2, past_member=1)), {"rounds_before": 3, **SHORT}, 0),
+    "acks_of_before": (lambda c: (c.failed_round(), c.ack(1, "p"), c.ack(1, "q"), c.done(1, "q"), c.ack(3, "p")), {}, 0),
+    "a_plan_too_many": (lambda c: (c.running(), c.plan("2-5-1", "pqr"), c.plan("2-5-2", "rs")), {}, 143),
+    "same_ranks": (lambda c: (c.running(), c.plan("2-5-1", "q")), {}, 143),
     "returned": (lambda c: (c.running("pqr"), c.gone("p"), c.gone("q", "silent"), c.come("s", node="node-q", last_round=2)), {}, 0),
 }
 
@@ -416,6 +442,102 @@ def admits(c):
     stop()
 
 
+def takes_over(c):
+    """The one that leads goes, and the launcher, which was next in line, decides."""
+    a, _, stop = follow(c)
+    stop()
+    c.txn({f"gone/{UID['p']}": {}}, [f"s/{UID['p']}", "lead"])
+    c.finishes(a)
+
+
+def resigns(c):
+    """The one that leads gives it up and stays; later it goes."""
+    a, _, stop = follow(c)
+    c.txn((), ["lead"])
+    a.until("put /rankrun/told/[^ ]*/lead = .*: done")
+    c.settles(a, len(a.lines))
+    stop()
+    c.all_go()
+    c.finishes(a)
+
+
+def deposed(c):
+    """It leads, and another one takes the lead and ends the run."""
+    c.begin_run()
+    a = c.agent_comes()
+    a.works("1.0")
+    c.come("p", want="standby")
+    c.txn({"lead": {"uid": UID["p"]}})
+    stop = beats_while_there(c, "p")
+    c.settles(a, len(a.lines))
+    c.gone("q")
+    c.head(1, "end", "p", **FAILURE)
+    a.until("put /rankrun/told/[^ ]*/ack/0000000001/.*: done|told to end")
+    c.head(1, "closed", "p", outcome="succeeded")
+    a.ends(0)
+    stop()
+
+
+def certified(c):
+    """Somebody says that it is dead, while its worker runs."""
+    a, uid, stop = follow(c)
+    c.txn({f"gone/{uid}": {"why": "silent"}}, [f"s/{uid}"])
+    a.until("the session was revoked")
+    a.until("put /rankrun/told/[^ ]*/m/.*: done", times=2)
+    c.head(1, "closed", "pq", outcome="failed", failure_node="node-p", failure_rank=-1, failure_local_rank=-1, failure_error="it was ended")
+    a.ends(1)
+    stop()
+
+
+def another_run(c):
+    """Its session has ended, and the run is another one: it brings along what it knows of the former."""
+    a, uid, stop = follow(c)
+    stop()
+    c.forget()
+    c.txn((), [f"s/{uid}"])
+    a.until("put /rankrun/told/[^ ]*/lead = .*: done")
+    c.finishes(a)
+
+
+def set_back(c):
+    """The store is another one, which knows the run and less of it."""
+    a, _, stop = follow(c)
+    stop()
+    former, c.store = c.store, trying.Store(c.place, "--quarantine=never")
+    c.begin_run()
+    c.come("p")
+    a.proxy.store = c.store.port
+    a.proxy.end_watches()
+    a.ends(69)
+    c.place.spared.update((c.store.child.pid,))
+    former.ends(0)
+
+
+def attempt(name, code, write, beating=False, **cur):
+    """Another attempt comes into what one has left."""
+    def one(c):
+        c.begin_run(**{**SHORT, "attempt": "first", **cur})
+        write(c)
+        stop = beats_while_there(c, "p") if beating else lambda: None
+        a = c.agent("a", "--nnodes=1:4", "--max-restarts=2", conf=CONF + ",attempt=second")
+        if code:
+            a.ends(code)
+        else:
+            c.finishes(a)
+        stop()
+    one.__name__ = "attempt_" + name
+    return one
+
+
+ATTEMPTS = [
+    attempt("open", 0, lambda c: c.running("p")), attempt("in_use", 64, lambda c: c.running("p"), True),
+    attempt("left", 0, lambda c: (c.running("p"), c.gone("p")), rounds_before=8), attempt("empty", 0, lambda c: None),
+    attempt("closed", 0, lambda c: (c.running("p"), c.done(2, "p"), c.head(2, "closed", "p", outcome="succeeded"))),
+    attempt("closed_not_settled", 0, lambda c: (c.running("p"), c.head(2, "closed", "p", outcome="failed"))),
+    attempt("ending", 64, lambda c: (c.running("p"), c.head(2, "closed", "p", outcome="failed")), True),
+]
+
+
 def silent(c, lead=False):
     """A member is never heard again: the one that leads, or another one."""
     c.begin_run(**SHORT)
@@ -429,18 +551,22 @@ def silent_lead(c):
     silent(c, lead=True)
 
 
-LONG = [evicted, silent, silent_lead, *map(chapter_of, ("hold", "remember", "remember_more", "brief", "running_too_few", "spares", "seats"))]
-PLAYS = [*LONG, *(chapter_of(name) for name in STATES if name not in [one.__name__ for one in LONG]), *OUTCOMES, led_on, hands_in, taken_away, admits]
+LONG = ["brief", "hold", "remember", "remember_more", "later_rounds", "running_too_few", "spares", "seats"]
+COMES = [chapter_of(name) for name in [*LONG, *(name for name in STATES if name not in LONG)]]
+PLAYS = [evicted, another_run, *ATTEMPTS, silent, silent_lead, taken_away, admits, takes_over, resigns, deposed, certified, set_back, led_on, hands_in, *OUTCOMES]
 
 
-def tries(chapters):
-    def try_peers(place):
-        """Most of the time all of them wait."""
-        with concurrent.futures.ThreadPoolExecutor(24) as pool:
-            for told in pool.map(lambda one: play(one, Run), chapters):
-                compare(*told)
-    return {"try_peers": try_peers, **{f"try_{one.__name__}": lambda place, one=one: compare(*play(one, Run)) for one in chapters}}
+def tries(**groups):
+    """Each group at once, as most of the time all of them wait; and each chapter alone."""
+    def group(chapters):
+        def try_all(place):
+            with concurrent.futures.ThreadPoolExecutor(len(chapters)) as pool:
+                for told in pool.map(lambda one: play(one, Run), chapters):
+                    compare(*told)
+        return try_all
+    alone = {f"try_{one.__name__}": lambda place, one=one: compare(*play(one, Run)) for chapters in groups.values() for one in chapters}
+    return {**alone, **{f"try_{name}": group(chapters) for name, chapters in groups.items()}}
 
 
 if __name__ == "__main__":
-    trying.main(tries(PLAYS))
+    trying.main(tries(states=COMES, plays=PLAYS))
