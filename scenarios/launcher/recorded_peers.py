@@ -22,7 +22,7 @@ CUR = {"inc": INC, "min": 1, "max": 4, "max_restarts": 2, "max_free_rounds": 500
        "suspect_ns": 21 * SECOND}
 SHORT = {"fence_ns": 4 * SECOND, "hard_ns": 41 * SECOND // 10, "suspect_ns": 5 * SECOND}  # where silence is waited for
 TIDIES = re.compile(r": if mod of /INC/lead equal N then delete_range ")
-LATE = re.compile("the store at [^ ]*(: | answers (now|again)| does not answer| has not answered)")  # as on a busy host
+LATE = re.compile("the store at [^ ]*(: [^ ]* port | answers (now|again)| does not answer| has not answered)")  # as on a busy host
 UID = {name: "%031x" % 0 + str(i) for i, name in enumerate("pqrs", 1)}
 FAILURE = {"cause": "failure", "failure_uid": UID["q"], "failure_node": "node-q", "failure_rank": 1, "failure_pid": 77, "failure_wait_status": 3 << 8,
            "failure_error": "ValueError: none", "failure_realtime_ns": 1700000000 * SECOND}
