@@ -179,6 +179,19 @@ def forming(c, acked, names="pq", **head):
         c.ack(0, name)
 
 
+def forming_after(c, q="failed", **head):
+    """Round 3 is being formed; both have said how round 2 has ended, or the second has gone."""
+    head = {**FAILURE, "restarts": 2, **head}
+    c.failed_round(**head)
+    c.plan("3-5-1", "pq")
+    c.head(3, "form", "pq", **head)
+    c.ack(2, "p")
+    if q == "gone":
+        c.gone("q")
+    else:
+        c.ack(2, "q", why=q)
+
+
 def joined(c, *members, **cur):
     """Nobody has decided yet."""
     for name, more in members:
@@ -210,6 +223,13 @@ STATES = {
     "forming_acked": (lambda c: forming(c, "pq"), {"max": 2}, 0),
     "forming_half": (lambda c: forming(c, "q"), {}, 0),
     "forming_again": (lambda c: (c.failed_round(), c.plan("3-5-1", "pq"), c.head(3, "form", "pq", restarts=1, **FAILURE), c.ack(2, "p"), c.ack(2, "q", why="failed")), {}, 0),
+    "forming_spent": (lambda c: forming_after(c), {}, 1),
+    "forming_unspent": (lambda c: forming_after(c, restarts=1), {}, 0),
+    "forming_fenced": (lambda c: forming_after(c, q="fenced"), {}, 0),
+    "forming_free_spent": (lambda c: forming_after(c, cause="membership", free_rounds=3, free_age_ms=1000), {"max_free_rounds": 3}, 1),
+    "forming_lost": (lambda c: forming_after(c, q="gone"), {}, 0),
+    "forming_too_few": (lambda c: forming_after(c, q="gone"), {"min": 3}, 1),
+    "forming_gang": (lambda c: forming_after(c, q="gone"), {"on_node_loss": "gang"}, 1),
     "running": (lambda c: c.running(), {}, 0),
     "running_full": (lambda c: c.running(), {"max": 2}, 0),
     "running_left": (lambda c: (c.running(), c.gone("q")), {}, 0),
@@ -551,7 +571,7 @@ def silent_lead(c):
     silent(c, lead=True)
 
 
-LONG = ["brief", "hold", "remember", "remember_more", "later_rounds", "running_too_few", "spares", "seats"]
+LONG = ["brief", "hold", "remember", "remember_more", "later_rounds", "running_too_few", "forming_too_few", "spares", "seats"]
 COMES = [chapter_of(name) for name in [*LONG, *(name for name in STATES if name not in LONG)]]
 PLAYS = [evicted, another_run, *ATTEMPTS, silent, silent_lead, taken_away, admits, takes_over, resigns, deposed, certified, set_back, led_on, hands_in, *OUTCOMES]
 
