@@ -36,6 +36,14 @@ def text_of(value):
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
+def in_order(line):
+    """What is tidied up in one request; the order follows from drawn names."""
+    if not TIDIES.search(line):
+        return line
+    begin, ops = line.removesuffix(": done").split(" then ", 1)
+    return f"{begin} then {'; '.join(sorted(ops.split('; ')))}: done"
+
+
 class Run(Chapter):
     """A run in a store of its own, whose keys a chapter writes."""
     beat = re.compile(BEAT.pattern.removesuffix("done$") + "(done|refused)$")  # one may be on its way when a session ends
@@ -47,7 +55,7 @@ class Run(Chapter):
     def said(self):
         """Who leaves at once may do so before it has tidied up."""
         hurry = {a.name for a in self.agents if a.child.returncode or self.name.startswith("all_done")}
-        lines = {re.sub(r"\b\d+( rounds in a row| after \d+ of the same run)", lambda m: "N" + re.sub(r"\d+", "N", m[1]), line) for line in super().said()}
+        lines = {re.sub(r"\b\d+( rounds in a row| after \d+ of the same run)", lambda m: "N" + re.sub(r"\d+", "N", m[1]), line) for line in map(in_order, super().said())}
         return {line for line in lines if not LATE.search(line) and not (TIDIES.search(line) and line.split("/")[1].split(":")[0] in hurry)}
 
     def txn(self, puts=(), deletes=()):
