@@ -253,7 +253,7 @@ int kept(void) {
 }
 C
 echo 'int kept(void); int main(void) { return kept(); }' >intact/tests/test_kept.c
-mkdir -p intact/tests/mutate intact/base && cp -r "$root/tests/mutate/held" intact/tests/mutate/ && cp "$root/base/arena.h" intact/base/
+mkdir -p intact/tests/mutate intact/scenarios/watched intact/base && cp -r "$root/tests/mutate/held" intact/tests/mutate/ && cp "$root/base/arena.h" intact/base/ && cp "$root/scenarios/watched/bounds.c" intact/scenarios/watched/
 sed -i 's/told whole other/told whole other kept/; s,^build/release/libsrc.a: .*,& build/release/src/kept.o,' intact/Makefile
 make -s -C intact test-programs && rm -rf copy && cp -a intact copy && rm -r copy/build && cp -al intact/build copy/
 plant_links intact >links
