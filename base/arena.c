@@ -1,7 +1,5 @@
 #include "base/arena.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,46 +29,13 @@ static void grow(struct arena *a, size_t size) {
     a->head = b;
 }
 
-static void *take(struct arena *a, size_t size) {
-    size = (size + ALIGN - 1) / ALIGN * ALIGN;
-    if (!a->head || a->head->size - a->head->used < size)
-        grow(a, size);
-    void *p = a->head->bytes + a->head->used;
-    a->head->used += size;
-    return p;
-}
-
 void *arena_alloc(struct arena *a, size_t size) {
-    return memset(take(a, size), 0, size);
-}
-
-char *arena_strndup(struct arena *a, const char *s, size_t n) {
-    char *p = take(a, n + 1);
-    memcpy(p, s, n);
-    p[n] = '\0';
-    return p;
-}
-
-char *arena_strdup(struct arena *a, const char *s) {
-    return arena_strndup(a, s, strlen(s));
-}
-
-char *arena_vprintf(struct arena *a, const char *fmt, va_list ap) {
-    va_list again;
-    va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, fmt, ap);
-    char *p = take(a, (size_t)n + 1);
-    vsnprintf(p, (size_t)n + 1, fmt, again);
-    va_end(again);
-    return p;
-}
-
-char *arena_printf(struct arena *a, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    char *p = arena_vprintf(a, fmt, ap);
-    va_end(ap);
-    return p;
+    size_t room = (size + ALIGN - 1) / ALIGN * ALIGN;
+    if (!a->head || a->head->size - a->head->used < room)
+        grow(a, room);
+    void *p = a->head->bytes + a->head->used;
+    a->head->used += room;
+    return memset(p, 0, size);
 }
 
 void arena_fini(struct arena *a) {
