@@ -230,6 +230,7 @@ $(OUT)/tests/agent/legacy/test_record: $(addprefix $(OUT)/tests/agent/legacy/,al
 $(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_asked test_cases test_checks test_combined test_doubt test_lost test_changes test_fields test_spoiled test_struck test_turns test_verdicts): $(OUT)/tests/harness/judge/checks/cases.o
 $(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_asked test_changes test_combined test_doubt test_fields test_spoiled test_struck test_turns test_verdicts): $(addprefix $(OUT)/tests/harness/judge/checks/,alterations.o verdicts.o)
 $(OUT)/tests/harness/judge/checks/test_altered: $(OUT)/tests/harness/judge/checks/case_alterations.o
+$(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_turns): $(OUT)/tests/harness/judge/checks/turn.o
 $(addprefix $(OUT)/tests/harness/judge/checks/,test_altered test_asked test_combined test_struck test_turns): $(OUT)/tests/harness/judge/checks/opened_case.o
 $(addprefix $(OUT)/tests/harness/judge/checks/,test_asked test_combined test_fields): $(OUT)/tests/harness/judge/checks/asked.o
 $(OUT)/tests/harness/cluster/spawn_cluster: $(OUT)/tests/harness/cluster/theatre.o

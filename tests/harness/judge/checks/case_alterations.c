@@ -2,6 +2,7 @@
 
 #include "tests/harness/judge/checks/alterations.h"
 #include "tests/harness/judge/checks/opened_case.h"
+#include "tests/harness/judge/checks/turn.h"
 #include "tests/harness/judge/checks/verdicts.h"
 
 #include <inttypes.h>
@@ -36,49 +37,37 @@ static void note(struct altered_case *c, const char *what, const char *instead,
 
 static void take(void *arg, const char *what, const char *instead) {
     struct altered_case *c = arg;
-    ARENA_FINI struct arena a = {0};
-    struct history other = {0}, h;
     struct finding f;
-    if (rand_below(&c->rand, c->one_in))
-        return;
-    if (!instead || opened_case_parse(&other, instead)) {
-        const struct history **of = arena_array(&a, const struct history *, c->opened.whole.n);
-        of[c->at] = &other;
-        opened_case_put_together(&h, &a, &c->opened, of);
-        opened_case_ask(&c->opened, &c->opened.scenario, &h, &f);
+    if (!rand_below(&c->rand, c->one_in) &&
+        opened_case_ask_instead(&c->opened, &c->opened.scenario, c->at, instead, &f))
         note(c, what, instead, &f);
-    }
-    history_fini(&other);
 }
 
 /* ---- when an answer turns ---- */
 
 /* With the record at another time. */
-static enum finding_status status_at(const struct altered_case *c, int64_t t_ns) {
+static int status_at(void *arg, int64_t t_ns) {
+    const struct altered_case *c = arg;
     struct record *const own = c->opened.whole.records[c->at], moved = *own;
     struct finding f;
     own->t_ns = t_ns;
     opened_case_ask(&c->opened, &c->opened.scenario, &c->opened.whole, &f);
     *own = moved;
-    return f.status;
+    return (int)f.status;
 }
 
 /* The first time behind `from` at which the answer is another one than there, if it is at `to`. */
 static void note_turn(struct altered_case *c, int64_t from_ns, int64_t to_ns) {
-    enum finding_status from = status_at(c, from_ns);
+    struct turn_end from = {from_ns, status_at(c, from_ns)}, to = {to_ns, from.is};
     struct buf said = {0};
-    if (to_ns <= from_ns || status_at(c, to_ns) == from)
+    if (to_ns > from_ns)
+        to.is = status_at(c, to_ns);
+    if (!turn_find(status_at, c, &from, &to))
         return;
-    while (to_ns - from_ns > 1) {
-        int64_t middle_ns = from_ns + (to_ns - from_ns) / 2;
-        if (status_at(c, middle_ns) == from)
-            from_ns = middle_ns;
-        else
-            to_ns = middle_ns;
-    }
     buf_printf(&said, "%zu turns %" PRId64 " ns from where it is: %s, and %s\n", c->at + 1,
-               to_ns - c->opened.whole.records[c->at]->t_ns, finding_status_name(from),
-               finding_status_name(status_at(c, to_ns)));
+               to.at - c->opened.whole.records[c->at]->t_ns,
+               finding_status_name((enum finding_status)from.is),
+               finding_status_name((enum finding_status)to.is));
     c->ret->sum = verdicts_sum(c->ret->sum, buf_str(&said));
     if (c->told)
         buf_puts(c->told, buf_str(&said));

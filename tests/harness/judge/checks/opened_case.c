@@ -50,6 +50,21 @@ void opened_case_put_together(struct history *ret, struct arena *a, const struct
             put(ret, a, &c->whole.records[i], 1);
 }
 
+bool opened_case_ask_instead(const struct opened_case *c, const struct scenario *s, size_t at,
+                             const char *instead, struct finding *ret) {
+    ARENA_FINI struct arena a = {0};
+    struct history other = {0}, h;
+    bool can_be_read = !instead || opened_case_parse(&other, instead);
+    if (can_be_read) {
+        const struct history **of = arena_array(&a, const struct history *, c->whole.n);
+        of[at] = &other;
+        opened_case_put_together(&h, &a, c, of);
+        opened_case_ask(c, s, &h, ret);
+    }
+    history_fini(&other);
+    return can_be_read;
+}
+
 bool opened_case_is_planted(const struct opened_case *c, size_t at) {
     const char *of = strchr(c->lines[at], ','), *found = buf_str(&c->history);
     size_t n = strlen(of);

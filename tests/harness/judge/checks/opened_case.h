@@ -34,6 +34,9 @@ bool opened_case_parse(struct history *ret, const char *lines);
 /* All records, numbered anew, with those of instead[i] in place of the one on line i; NULL: it stays. */
 void opened_case_put_together(struct history *ret, struct arena *a, const struct opened_case *c,
                               const struct history *const *instead);
+/* What the check says with these lines in place of the one; NULL: without it. False: they would not have been read. */
+bool opened_case_ask_instead(const struct opened_case *c, const struct scenario *s, size_t at,
+                             const char *instead, struct finding *ret);
 
 /* The line is not in the history that the case is made of. Its number may be another. */
 bool opened_case_is_planted(const struct opened_case *c, size_t at);

@@ -38,7 +38,6 @@ static void note(struct struck_case *c, const char *line, bool serves, const str
 static void ask(struct struck_case *c, const char *line) {
     ARENA_FINI struct arena a = {0};
     struct scenario s = c->opened.scenario;
-    struct history other = {0}, h;
     struct finding f;
     const char *node = strstr(line, node_key);
     bool serves = node && rand_below(&c->rand, 2);
@@ -46,14 +45,8 @@ static void ask(struct struck_case *c, const char *line) {
         node += strlen(node_key);
         s.cluster.store_on = arena_strndup(&a, node, strcspn(node, "\""));
     }
-    if (opened_case_parse(&other, line)) {
-        const struct history **of = arena_array(&a, const struct history *, c->opened.whole.n);
-        of[c->at] = &other;
-        opened_case_put_together(&h, &a, &c->opened, of);
-        opened_case_ask(&c->opened, &s, &h, &f);
+    if (opened_case_ask_instead(&c->opened, &s, c->at, line, &f))
         note(c, line, serves, &f);
-    }
-    history_fini(&other);
 }
 
 /* ---- what it has done ---- */

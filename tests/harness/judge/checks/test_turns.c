@@ -3,6 +3,7 @@
 #include "tests/harness/judge/checks/alterations.h"
 #include "tests/harness/judge/checks/each_case.h"
 #include "tests/harness/judge/checks/opened_case.h"
+#include "tests/harness/judge/checks/turn.h"
 
 /* Of the numbers of records that prove what is found, and of all others, one in so many. */
 enum { OF_PROOF = 2, OF_OTHERS = 48 };
@@ -21,56 +22,43 @@ struct turning {
 };
 
 /* With that value instead; -1: such a line would not have been read. */
-static int status_of(struct turning *t, int64_t value) {
+static int status_of(void *arg, int64_t value) {
+    struct turning *t = arg;
+    const struct opened_case *o = &t->opened;
+    const char *line = o->lines[t->at];
     ARENA_FINI struct arena a = {0};
-    const struct history **of = arena_array(&a, const struct history *, t->opened.whole.n);
-    const char *line = t->opened.lines[t->at];
-    struct history other = {0}, h;
     struct finding f;
-    bool can_be_read =
-        opened_case_parse(&other, arena_printf(&a, "%.*s%" PRId64 "%s", (int)(t->number - line),
-                                               line, value, t->number + t->len));
-    if (can_be_read) {
-        of[t->at] = &other;
-        opened_case_put_together(&h, &a, &t->opened, of);
-        opened_case_ask(&t->opened, &t->opened.scenario, &h, &f);
-        t->ret->asked++;
-        t->ret->otherwise += f.status != t->opened.is.status;
-    }
-    history_fini(&other);
-    return can_be_read ? (int)f.status : -1;
+    if (!opened_case_ask_instead(o, &o->scenario, t->at,
+                                 arena_printf(&a, "%.*s%" PRId64 "%s", (int)(t->number - line),
+                                              line, value, t->number + t->len),
+                                 &f))
+        return -1;
+    t->ret->asked++;
+    t->ret->otherwise += f.status != o->is.status;
+    return (int)f.status;
 }
 
 static const char *name_of(int status) {
     return status < 0 ? "unreadable" : finding_status_name((enum finding_status)status);
 }
 
-/* The least value above `from` of which another thing is said than of that, where it is so of `to`. */
-static void find_turn(struct turning *t, int64_t from, int from_is, int64_t to, int to_is) {
-    if (from >= to || from_is == to_is)
-        return;
-    while (to - from > 1) {
-        int64_t middle = from + (to - from) / 2;
-        int is = status_of(t, middle);
-        if (is == from_is) {
-            from = middle;
-        } else {
-            to = middle;
-            to_is = is;
-        }
-    }
-    buf_printf(&t->said, "%zu at column %zu turns at %" PRId64 ": %s, and %s\n", t->at + 1,
-               (size_t)(t->number - t->opened.lines[t->at]), to, name_of(from_is), name_of(to_is));
+/* The least value above one end of which another thing is said than of that, where it is so of the other. */
+static void note_turn(struct turning *t, struct turn_end from, struct turn_end to) {
+    if (turn_find(status_of, t, &from, &to))
+        buf_printf(&t->said, "%zu at column %zu turns at %" PRId64 ": %s, and %s\n", t->at + 1,
+                   (size_t)(t->number - t->opened.lines[t->at]), to.at, name_of(from.is),
+                   name_of(to.is));
 }
 
 static void find_turns(struct turning *t) {
-    int64_t is = atoll(t->number);
-    const int64_t values[] = {-1, is, 8 * (is < 0 ? 0 : is) + 8, (is < 0 ? 0 : is) + FAR};
-    int before = status_of(t, values[0]);
+    int64_t is = atoll(t->number), least = is < 0 ? 0 : is;
+    const int64_t values[] = {-1, is, 8 * least + 8, least + FAR};
+    struct turn_end before = {values[0], status_of(t, values[0])};
     for (size_t i = 1; i < sizeof(values) / sizeof(*values); i++) {
-        int status = values[i] == is ? (int)t->opened.is.status : status_of(t, values[i]);
-        find_turn(t, values[i - 1], before, values[i], status);
-        before = status;
+        int64_t value = values[i];
+        int status = value == is ? (int)t->opened.is.status : status_of(t, value);
+        note_turn(t, before, (struct turn_end){value, status});
+        before = (struct turn_end){value, status};
     }
 }
 
