@@ -6,6 +6,7 @@ import atexit
 import json
 import os
 import re
+import select
 import socket
 
 import trying
@@ -185,6 +186,88 @@ def try_tokens(place):
                 p.note(path, text.replace(token, "TOKEN"), p.answer(method, path, b'{"key":"YQ=="}', head))
     compare_table("tokens", p.told())
     p.store.ends(0)
+
+
+KEPT, BODY_MAX = coded(b"kept"), 2 << 20
+
+
+def operations():
+    """Transactions, each in words: as many operations as fit and one more, and each two that speak of the same key or nearly."""
+    put = lambda key, more=b"": {"request_put": {"key": coded(key), "value": coded(b"1" + more)}}
+    delete = lambda key, end=b"": {"request_delete_range": {"key": coded(key), "range_end": coded(end)}}
+    get = lambda key, end=b"": {"request_range": {"key": coded(key), "range_end": coded(end), "count_only": True}}
+    of_none = {"key": KEPT, "target": "VERSION", "result": "EQUAL", "version": "0"}
+    for n in (127, 128, 129):
+        yield f"{n} compares", {"compare": [of_none] * n, "success": [get(b"a")]}
+        for branch in ("success", "failure"):
+            yield f"{n} gets in {branch}", {branch: [get(b"a")] * n}
+            yield f"{n} puts in {branch}", {"compare": [of_none], branch: [put(b"%03d" % i) for i in range(n)]}
+    two = {"put b": put(b"b"), "put c": put(b"c"), "put a": put(b"a"), "delete b": delete(b"b"), "delete from a to b": delete(b"a", b"b"), "delete from a to c": delete(b"a", b"c"),
+           "delete from b to c": delete(b"b", b"c"), "delete from b on": delete(b"b", b"\0"), "get from a to c": get(b"a", b"c")}
+    for first, one in two.items():
+        for second, other in two.items():
+            yield f"{first}, {second}", {"success": [one, other]}
+            yield f"{first}, two gets and {second} if not", {"compare": [of_none], "success": [get(b"z")], "failure": [one, get(b"b"), get(b"c"), other]}
+    yield "put a, delete c, put b and put a", {"success": [put(b"a"), delete(b"c"), put(b"b"), put(b"a")]}
+    yield "put of 1 MiB", {"success": [put(b"large", b"x" * (1 << 20))]}
+
+
+def try_operations(place):
+    """What a transaction may hold, and what it must not: what is refused has changed nothing."""
+    p = Plain(place)
+    ask = lambda path, body: p.answer("POST", "/v3/kv/" + path, json.dumps(body).encode())
+    every = lambda: ask("range", {"key": "AA==", "range_end": "AA=="})
+    lines = []
+    for what, t in operations():
+        ask("txn", {"success": [{"request_delete_range": {"key": "AA==", "range_end": "AA=="}}]})
+        ask("txn", {"success": [{"request_put": {"key": coded(name), "value": coded(name)}} for name in (b"a", b"b", b"c", b"kept")]})
+        before, answer, after = every(), ask("txn", t), every()
+        lines.append(f"{what} -> {answer[:600]}; " + ("nothing is other" if before == after else f"{after.count('mod_revision')} keys are there"))
+    whole = json.dumps({"success": []}).encode()
+    for size in (BODY_MAX - 1, BODY_MAX, BODY_MAX + 1):
+        lines.append(f"a body of {size} bytes -> {p.answer('POST', '/v3/kv/txn', whole + b' ' * (size - len(whole)))[:60]}")
+    compare_table("operations", lines)
+    p.store.ends(0)
+
+
+def try_lifelines(place):
+    """What a lifeline must say of its run, its session and its ends: each field with each value, and without it."""
+    p, path = Plain(place), "/v3/rankrun/lifeline"
+    hexes = [*("0123456789abcdef"[:n] * m for n, m in ((15, 1), (16, 1), (16, 2))), "0" * 31, "0" * 33, "0" * 17, "0123456789abcdeg", "0123456789ABCDEF", "0" * 31 + "g"]
+    for field, values in {"run_id": ["", "x", "x" * 256, "x" * 257, "x" * 300], "inc": hexes, "uid": hexes, "revision": [], "from": ["127.0.0.1:1", "PEER", "OWN"], "to": ["127.0.0.1:1", "PEER", "OWN"]}.items():
+        for value in [*values, *(VALUES if field not in ("from", "to") else (1, "", None)), "none"]:
+            with socket.create_connection(("127.0.0.1", p.store.port), timeout=30) as c, c.makefile("rb") as f:
+                peer, own = (f"127.0.0.1:{end[1]}" for end in (c.getsockname(), c.getpeername()))
+                claim = {"run_id": "r", "inc": "0123456789abcdef", "uid": "0" * 32, "revision": 1, "from": peer, "to": own}
+                claim[field] = {"PEER": peer, "OWN": own}.get(value, value) if isinstance(value, str) else value
+                if value == "none":
+                    del claim[field]
+                body = json.dumps(claim).encode()
+                c.sendall(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+                # Who is taken is never answered: the store counts it.
+                while not select.select([f], [], [], 0)[0] and "rankrun_store_lifelines 1" not in p.answer("GET", "/metrics"):
+                    pass
+                answer = f.read().decode().split("\r\n") if select.select([f], [], [], 0)[0] else ["HTTP/1.1 taken", ""]
+            while "rankrun_store_lifelines 1" in p.answer("GET", "/metrics"):
+                pass
+            text = answer[-1].replace(peer, "PEER").replace(own, "OWN")
+            p.note(field, json.dumps(value)[:40], f"{answer[0][9:]} {text}")
+    compare_table("lifelines", p.told())
+    p.store.ends(0)
+
+
+def try_knocks(place):
+    """Who begins with what no HTTP begins with is answered, and told of once: a store for each first byte."""
+    lines = []
+    for first in (0, 1, 9, 21, 22, 23, 31, 32, 33, 65, 126, 127, 128, 255):
+        p = Plain(place)
+        for begin in (bytes([first]) + b"none of HTTP\r\n\r\n", b"\x16\x03\x01" if first != 22 else b"\0\0\0", b"GET"):
+            with socket.create_connection(("127.0.0.1", p.store.port), timeout=30) as c, c.makefile("rb") as f:
+                c.sendall(begin)
+                c.shutdown(socket.SHUT_WR)
+                lines.append(f"{first}, {begin[:3]}: {f.readline().decode().strip() or 'nothing'}")
+        lines += [f"{first} says {line}" for line in p.store.ends(0).replace(str(p.store.port), "PORT").splitlines()[1:]]
+    compare_table("knocks", lines)
 
 
 if __name__ == "__main__":
