@@ -124,12 +124,22 @@ static void on_output(void *arg, int fd, int what) {
     if (n > 0)
         take(s, data, (size_t)n);
     else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
+        if (n < 0)
+            line_say(LINE_ERROR, "host", "host %s: read what it says: %s", s->ship->host->name,
+                     strerror(errno));
         close_stream(s);
         settle(s->ship);
     }
 }
 
 /* ---- what they are told ---- */
+
+/* It has ended, which is told elsewhere, or is told by this that nothing comes any more. */
+static void close_input(struct ship *p) {
+    p->writable = loop_source_free(p->writable);
+    file_close(&p->in);
+    buf_clear(&p->unsent);
+}
 
 static void flush(struct ship *p) {
     while (p->unsent.len && p->in >= 0) {
@@ -139,7 +149,7 @@ static void flush(struct ship *p) {
         else if (errno == EAGAIN)
             break;
         else if (errno != EINTR)
-            buf_clear(&p->unsent); /* it has ended, which is told elsewhere */
+            close_input(p);
     }
     if (p->writable)
         loop_fd_set(p->writable, p->unsent.len ? LOOP_WRITE : 0);
@@ -239,9 +249,8 @@ static void on_ended(void *arg, int fd, int what) {
     process_reap(&p->process, -1, &status);
     p->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     p->ended = loop_source_free(p->ended);
-    p->writable = loop_source_free(p->writable);
     process_close(&p->process);
-    file_close(&p->in);
+    close_input(p);
     settle(p);
 }
 
@@ -387,8 +396,7 @@ static void fleet_fini(struct fleet *f) {
         if (!p->fleet)
             continue;
         loop_source_free(p->ended);
-        loop_source_free(p->writable);
-        file_close(&p->in);
+        close_input(p);
         close_stream(&p->streams[0]);
         close_stream(&p->streams[1]);
         if (p->process.pidfd >= 0)

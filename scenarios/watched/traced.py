@@ -100,21 +100,22 @@ class Log:
         for name in os.listdir(above):
             if name.startswith(start):
                 with open(os.path.join(above, name), errors="replace") as f:
-                    self.lines[name.rsplit(".", 1)[1]] = f.read().splitlines()
-        children = {child for lines in self.lines.values() for child, _ in began(lines)}
-        for pid in set(self.lines) - children:
-            self.count(pid, role_of(self.lines[pid]))
+                    self.lines[tuple(name[len(start):].split("."))] = f.read().splitlines()
+        for log, pid in self.lines:
+            if log == pid:
+                self.count(log, pid, role_of(self.lines[log, pid]))
 
-    def count(self, pid, role):
-        lines = self.lines.get(pid, [])
+    def count(self, log, pid, role):
+        """log: of the launcher that another program has begun, of which this is a part. What it becomes may be one itself, with the same number."""
+        lines = self.lines.get((log, pid), [])
         for line in lines:
             what = asked(anyhow(line, self.folder))
             if what:
                 self.seen[role][what] += 1
         for child, is_thread in began(lines):
-            last = (self.lines.get(child) or [""])[-1]
+            last = (self.lines.get((log, child)) or [""])[-1]
             becomes = re.match(r'execve\("(?:[^"]*/)?([^"/]*)".* = 0$', last)
-            self.count(child, f"{role} > " + ("thread" if is_thread else becomes[1] if becomes else "process"))
+            self.count(log, child, f"{role} > " + ("thread" if is_thread else becomes[1] if becomes else "process"))
 
 
 class Trace:

@@ -33,6 +33,7 @@ ARENA = "arena_alloc", "arena_fini", "arena_clear"
 WRAPPER = """#!/bin/sh
 rm -f {logs}/$$.copy
 : >{logs}/$$.began
+[ -z "$DESCRIPTORS" ] || ulimit -Sn "$DESCRIPTORS"
 export JSIMD_FORCENONE=1 WATCHED_PIDFDS={socket} WATCHED_LOGS={logs} WATCHED_ANEW={path} LD_PRELOAD={beneath}
 exec valgrind {options} --log-file={logs}/%p {program} "$@"
 """
@@ -129,7 +130,8 @@ def is_fault(paragraph, whole, began):
     if re.match(r"Thread #\d+ was created", paragraph):  # of which a fault is told behind it
         return False
     if re.search(r"^Open ", paragraph, re.M):
-        return whole and not paragraph.endswith("<inherited from parent>")
+        reports = not began and " process_report_pipe (" in paragraph  # a child that could not execute says so by it, to the end
+        return whole and not reports and not paragraph.endswith("<inherited from parent>")
     if re.search(r"are (definitely|indirectly) lost in loss record", paragraph):
         return whole
     if re.search(r"are (still reachable|possibly lost) in loss record", paragraph):

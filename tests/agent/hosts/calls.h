@@ -12,7 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { CALLS_READ = 16 << 10 }; /* how much of what a host says is read at once */
+/* How much of what a host says is read at once, and more than what is written of it at once. */
+enum { CALLS_READ = 16 << 10, CALLS_LINE = 150 };
 
 static struct calls {
     int fails;          /* the pipe2, fork, or whatever is counted down; 0: none */
@@ -21,6 +22,7 @@ static struct calls {
     bool wakes;         /* so are polls */
     int breaks;         /* reads of what a host says say so, by this errno; 0: they do not */
     bool for_now;       /* only the first */
+    int unheard;        /* writes of more than a line say so, by this errno; 0: they do not */
     const char *self;   /* what /proc/self/exe leads to; NULL: as it is */
     bool lost;          /* there is no such link */
     const char *closed; /* what cannot be opened; NULL: nothing */
@@ -98,6 +100,10 @@ ssize_t read(int fd, void *to, size_t n) {
 }
 
 ssize_t write(int fd, const void *from, size_t n) {
+    if (calls.unheard && n > CALLS_LINE) {
+        errno = calls.unheard;
+        return -1;
+    }
     if (calls_stop())
         return -1;
     return syscall(SYS_write, fd, from, calls.stops && n > 1000 ? 1000 : n);

@@ -75,11 +75,26 @@ static void test_a_stream_that_breaks_is_at_its_end(void **state) {
     static const int passing[] = {EINTR, EAGAIN};
     calls.breaks = EIO;
     expect(ONE(HERE, "begin", "a", "end", "4"), 4, "",
+           "rankrun: host 127.0.0.1: read what it says: Input/output error\n"
+           "rankrun: host 127.0.0.1: read what it says: Input/output error\n"
            "rankrun: host 127.0.0.1: its agent ended with code 4\n");
     for (int i = 0; i < 2; i++) {
         calls.breaks = passing[i];
         calls.for_now = true;
         expect(ONE(HERE, "say", "a"), 0, "[127.0.0.1] a\n", "");
+    }
+}
+
+/* It would wait for what to do for ever. */
+static void test_who_cannot_be_told_hears_that_nothing_comes(void **state) {
+    (void)state;
+    static const int errors[] = {EPIPE, ENOSPC};
+    for (int i = 0; i < 2; i++) {
+        calls.unheard = errors[i];
+        assert_int_equal(play(ONE(HERE, "await", "")), 64);
+        assert_non_null(strstr(stage.said[1], ": read what to do: Broken pipe\n"));
+        assert_non_null(
+            strstr(stage.said[1], "rankrun: host 127.0.0.1: its agent ended with code 64\n"));
     }
 }
 
@@ -93,6 +108,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup(test_what_cannot_be_watched_ends_all, fresh),
         cmocka_unit_test_setup(test_who_has_all_is_left_alone, fresh),
         cmocka_unit_test_setup(test_a_stream_that_breaks_is_at_its_end, fresh),
+        cmocka_unit_test_setup(test_who_cannot_be_told_hears_that_nothing_comes, fresh),
     };
     code = cmocka_run_group_tests(tests, NULL, NULL);
     stage_close();
