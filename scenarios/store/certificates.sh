@@ -16,4 +16,5 @@ for name in ca other; do
     openssl req -x509 $new -days 36500 -subj "/O=$name" -keyout $name.key -out $name.pem
 done
 sign store subjectAltName=DNS:store extendedKeyUsage=serverAuth
+sign here subjectAltName=IP:127.0.0.1 extendedKeyUsage=serverAuth
 sign agent subjectAltName=DNS:agent extendedKeyUsage=clientAuth
