@@ -75,9 +75,9 @@ static int end_asked(struct trainer *t, struct err *err) {
     return r < 0 ? r : -ECANCELED;
 }
 
-/* A peer is gone or silent. */
+/* A peer is gone or silent; refused: it was there when the group was agreed on, and its door is there no more. */
 static bool is_lost(int r) {
-    return r == -ECONNRESET || r == -EPIPE || r == -ETIMEDOUT;
+    return r == -ECONNRESET || r == -ECONNREFUSED || r == -EPIPE || r == -ETIMEDOUT;
 }
 
 /* Where no rank has all: r is what came of a step that all have made, and saved if one was asked to
@@ -148,6 +148,7 @@ static int leave_group(struct trainer *t, const struct err *why, struct err *err
     if (r == 0 && t->writer)
         r = writer_wait(t->writer, err);
     t->in_memory = save_has_all(t) && t->state.step;
+    t->ends = t->broken_up = false; /* of the next group that one says */
     return r;
 }
 
