@@ -69,8 +69,9 @@ __attribute__((format(printf, 1, 2))) int confined(const char *fmt, ...) {
         abort();
     close(log);
     calls++;
-    if (sscanf(getenv("CONFINED_FAIL") ? getenv("CONFINED_FAIL") : "", "%15s %d %d", role, &number, &code) == 3 && number == calls &&
-        strncmp(role, line, 5) == 0)
+    if (sscanf(getenv("CONFINED_FAIL") ? getenv("CONFINED_FAIL") : "", "%15s %d %d", role, &number,
+               &code) == 3 &&
+        number == calls && strncmp(role, line, 5) == 0)
         return code;
     return 0;
 }
@@ -89,12 +90,16 @@ int prctl(int option, ...) {
     for (int i = 0; i < 4; i++)
         a[i] = va_arg(ap, unsigned long);
     va_end(ap);
-    if (!is_launcher || (option != PR_SET_NO_NEW_PRIVS && option != PR_SET_DUMPABLE && option != PR_CAPBSET_DROP && option != PR_CAPBSET_READ))
+    if (!is_launcher || (option != PR_SET_NO_NEW_PRIVS && option != PR_SET_DUMPABLE &&
+                         option != PR_CAPBSET_DROP && option != PR_CAPBSET_READ))
         return REAL(prctl)(option, a[0], a[1], a[2], a[3]);
     if (option == PR_CAPBSET_READ)
         return a[0] < RIGHTS ? 1 : fails(EINVAL);
     return fails(confined("prctl %s %lu %lu %lu %lu",
-                          option == PR_SET_NO_NEW_PRIVS ? "NO_NEW_PRIVS" : option == PR_SET_DUMPABLE ? "DUMPABLE" : "CAPBSET_DROP", a[0], a[1], a[2], a[3]));
+                          option == PR_SET_NO_NEW_PRIVS ? "NO_NEW_PRIVS"
+                          : option == PR_SET_DUMPABLE   ? "DUMPABLE"
+                                                        : "CAPBSET_DROP",
+                          a[0], a[1], a[2], a[3]));
 }
 
 static long capabilities(long call, const long *a) {
@@ -103,7 +108,8 @@ static long capabilities(long call, const long *a) {
         memset(sets, 0xff, 2 * sizeof(*sets));
         return fails(confined("capget"));
     }
-    return fails(confined("capset effective %x %x permitted %x %x inheritable %x %x", sets[1].effective, sets[0].effective, sets[1].permitted,
+    return fails(confined("capset effective %x %x permitted %x %x inheritable %x %x",
+                          sets[1].effective, sets[0].effective, sets[1].permitted,
                           sets[0].permitted, sets[1].inheritable, sets[0].inheritable));
 }
 
@@ -111,15 +117,15 @@ static long capabilities(long call, const long *a) {
 static long filter(const long *a) {
     const struct sock_fprog *p = (const void *)a[2];
     int as_made = 0;
-    while (as_made < p->len && p->filter[as_made].code == 6 && p->filter[as_made].k == 0x7fff0000U + (unsigned)as_made)
+    while (as_made < p->len && p->filter[as_made].code == 6 &&
+           p->filter[as_made].k == 0x7fff0000U + (unsigned)as_made)
         as_made++;
-    return fails(confined("seccomp %ld %ld, a filter of %d, of which %d are as they were made", a[0], a[1], p->len, as_made));
+    return fails(confined("seccomp %ld %ld, a filter of %d, of which %d are as they were made",
+                          a[0], a[1], p->len, as_made));
 }
 
 static long landlock(long call, const long *a) {
-    const struct {
-        uint64_t fs, net, scopes;
-    } *rules = (const void *)a[0];
+    const struct { uint64_t fs, net, scopes; } *rules = (const void *)a[0];
     char opened[256] = "", path[64];
     if (call == SYS_landlock_create_ruleset && !rules) {
         int code = confined("landlock: which version? %ld %ld", a[1], a[2]);
@@ -127,12 +133,14 @@ static long landlock(long call, const long *a) {
         return code || version < 0 ? fails(code ? code : (int)-version) : version;
     }
     if (call == SYS_landlock_create_ruleset) {
-        int code = confined("landlock: rules for files %#lx, network %#lx, scopes %#lx, of %ld bytes, %ld", (long)rules->fs, (long)rules->net,
-                            (long)rules->scopes, a[1], a[2]);
+        int code =
+            confined("landlock: rules for files %#lx, network %#lx, scopes %#lx, of %ld bytes, %ld",
+                     (long)rules->fs, (long)rules->net, (long)rules->scopes, a[1], a[2]);
         return code ? fails(code) : REAL(memfd_create)("rules", MFD_CLOEXEC);
     }
     if (call == SYS_landlock_restrict_self)
-        return fails(confined("landlock: restrict, with %s, %ld", a[0] > 2 ? "rules" : "none", a[1]));
+        return fails(
+            confined("landlock: restrict, with %s, %ld", a[0] > 2 ? "rules" : "none", a[1]));
     const struct {
         uint64_t allowed;
         int32_t directory;
@@ -140,8 +148,8 @@ static long landlock(long call, const long *a) {
     snprintf(path, sizeof(path), "/proc/self/fd/%d", beneath->directory);
     if (readlink(path, opened, sizeof(opened) - 1) < 0)
         strcpy(opened, "nothing");
-    return fails(confined("landlock: a rule of kind %ld, with %s, allows %#lx below %s, %ld", a[1], a[0] > 2 ? "rules" : "none", (long)beneath->allowed,
-                          opened, a[3]));
+    return fails(confined("landlock: a rule of kind %ld, with %s, allows %#lx below %s, %ld", a[1],
+                          a[0] > 2 ? "rules" : "none", (long)beneath->allowed, opened, a[3]));
 }
 
 long syscall(long call, ...) {
@@ -155,7 +163,8 @@ long syscall(long call, ...) {
         return capabilities(call, a);
     if (is_launcher && call == SYS_seccomp)
         return filter(a);
-    if (is_launcher && (call == SYS_landlock_create_ruleset || call == SYS_landlock_add_rule || call == SYS_landlock_restrict_self))
+    if (is_launcher && (call == SYS_landlock_create_ruleset || call == SYS_landlock_add_rule ||
+                        call == SYS_landlock_restrict_self))
         return landlock(call, a);
     return REAL(syscall)(call, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
@@ -165,7 +174,8 @@ long syscall(long call, ...) {
 void *dlopen(const char *file, int flags) {
     if (!is_launcher || !file || !strstr(file, "libseccomp"))
         return REAL(dlopen)(file, flags);
-    return confined("dlopen %s %d", file, flags) ? NULL : REAL(dlopen)(getenv("CONFINED_LIBRARY"), flags);
+    return confined("dlopen %s %d", file, flags) ? NULL
+                                                 : REAL(dlopen)(getenv("CONFINED_LIBRARY"), flags);
 }
 
 int dlclose(void *handle) {
@@ -219,14 +229,20 @@ int unshare(int flags) {
     return is_launcher ? fails(confined("unshare %#x", (unsigned)flags)) : REAL(unshare)(flags);
 }
 
-int mount(const char *source, const char *target, const char *type, unsigned long flags, const void *data) {
+int mount(const char *source, const char *target, const char *type, unsigned long flags,
+          const void *data) {
     if (!is_launcher)
         return REAL(mount)(source, target, type, flags, data);
-    return fails(confined("mount %s at %s, %s, %s:%s%s%s%s%s%s%s%s%s %#lx", source ? source : "nothing", target, type ? type : "of no type",
-                          data ? (const char *)data : "no options", flags & MS_RDONLY ? " read-only" : "", flags & MS_NOSUID ? " nosuid" : "",
-                          flags & MS_NODEV ? " nodev" : "", flags & MS_NOEXEC ? " noexec" : "", flags & MS_REMOUNT ? " remount" : "",
-                          flags & MS_BIND ? " bind" : "", flags & MS_REC ? " all" : "", flags & MS_PRIVATE ? " private" : "", flags & MS_SLAVE ? " slave" : "",
-                          flags & ~(unsigned long)(MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_REMOUNT | MS_BIND | MS_REC | MS_PRIVATE | MS_SLAVE)));
+    return fails(
+        confined("mount %s at %s, %s, %s:%s%s%s%s%s%s%s%s%s %#lx", source ? source : "nothing",
+                 target, type ? type : "of no type", data ? (const char *)data : "no options",
+                 flags & MS_RDONLY ? " read-only" : "", flags & MS_NOSUID ? " nosuid" : "",
+                 flags & MS_NODEV ? " nodev" : "", flags & MS_NOEXEC ? " noexec" : "",
+                 flags & MS_REMOUNT ? " remount" : "", flags & MS_BIND ? " bind" : "",
+                 flags & MS_REC ? " all" : "", flags & MS_PRIVATE ? " private" : "",
+                 flags & MS_SLAVE ? " slave" : "",
+                 flags & ~(unsigned long)(MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC |
+                                          MS_REMOUNT | MS_BIND | MS_REC | MS_PRIVATE | MS_SLAVE)));
 }
 
 FILE *setmntent(const char *path, const char *how) {
@@ -247,7 +263,10 @@ static int pass(const char *dir, const char *line, __nftw_func_t each) {
     unsigned most, least;
     if (sscanf(line, "%7s %u %u %7s %255s", what, &most, &least, as, below) != 5)
         abort();
-    struct stat st = {.st_mode = *what == 'c' ? S_IFCHR : *what == 'b' ? S_IFBLK : S_IFREG, .st_rdev = makedev(most, least)};
+    struct stat st = {.st_mode = *what == 'c'   ? S_IFCHR
+                                 : *what == 'b' ? S_IFBLK
+                                                : S_IFREG,
+                      .st_rdev = makedev(most, least)};
     snprintf(path, sizeof(path), "%s/%s", dir, below);
     struct FTW where = {.base = (int)(strrchr(path, '/') + 1 - path)};
     return each(path, &st, *as == 'f' ? FTW_F : *as == 'd' ? FTW_D : FTW_SL, &where);
@@ -260,7 +279,8 @@ int nftw(const char *dir, __nftw_func_t each, int depth, int flags) {
     int code = confined("nftw %s %d %#x", dir, depth, (unsigned)flags);
     if (code)
         return fails(code);
-    snprintf(line, sizeof(line), "%s%s", getenv("CONFINED_DEVICES"), strcmp(dir, "/dev") == 0 ? "" : ".few");
+    snprintf(line, sizeof(line), "%s%s", getenv("CONFINED_DEVICES"),
+             strcmp(dir, "/dev") == 0 ? "" : ".few");
     FILE *f = fopen(line, "re");
     while (!code && fgets(line, sizeof(line), f))
         code = pass(dir, line, each);
@@ -276,13 +296,15 @@ static size_t entries_n, entries_at;
 
 static int by_name(const void *a, const void *b) {
     const char *one = ((const struct dirent *)a)->d_name, *two = ((const struct dirent *)b)->d_name;
-    int late_one = *one == 'z' ? 2 : *one >= '0' && *one <= '9', late_two = *two == 'z' ? 2 : *two >= '0' && *two <= '9';
+    int late_one = *one == 'z' ? 2 : *one >= '0' && *one <= '9',
+        late_two = *two == 'z' ? 2 : *two >= '0' && *two <= '9';
     return late_one != late_two ? late_one - late_two : strcmp(one, two);
 }
 
 DIR *opendir(const char *path) {
     DIR *d = REAL(opendir)(path);
-    if (!is_launcher || !d || strncmp(path, getenv("CONFINED_HERE"), strlen(getenv("CONFINED_HERE"))) != 0)
+    if (!is_launcher || !d ||
+        strncmp(path, getenv("CONFINED_HERE"), strlen(getenv("CONFINED_HERE"))) != 0)
         return d;
     listed = d;
     entries_n = entries_at = 0;

@@ -14,7 +14,7 @@
 
 enum { FIRST = 1000, NAMES_MAX = 256 };
 
-struct comparison {
+struct compared_argument {
     unsigned argument;
     int how;
     uint64_t a, b;
@@ -33,7 +33,8 @@ void *seccomp_init(uint32_t action) {
 
 #ifndef NO_ATTR
 int seccomp_attr_set(void *filter, int attribute, uint32_t value) {
-    return -confined("library: of %s attribute %d is %#x", filter == known ? "it" : "another", attribute, value);
+    return -confined("library: of %s attribute %d is %#x", filter == known ? "it" : "another",
+                     attribute, value);
 }
 #endif
 
@@ -41,7 +42,9 @@ int seccomp_attr_set(void *filter, int attribute, uint32_t value) {
 int seccomp_syscall_resolve_name(const char *name) {
     const char *names = getenv("SECCOMP_NAMES");
     if (names)
-        return strcmp(names, "one") == 0 && strcmp(name, "ptrace") == 0 ? 0 : strcmp(names, "odd") == 0 ? -10123 : -1;
+        return strcmp(names, "one") == 0 && strcmp(name, "ptrace") == 0 ? 0
+               : strcmp(names, "odd") == 0                              ? -10123
+                                                                        : -1;
     for (int i = 0; i < known_n; i++)
         if (strcmp(known[i], name) == 0)
             return FIRST + i;
@@ -51,15 +54,17 @@ int seccomp_syscall_resolve_name(const char *name) {
 #endif
 
 #ifndef NO_RULE
-int seccomp_rule_add_array(void *filter, uint32_t action, int call, unsigned n, const struct comparison *all) {
+int seccomp_rule_add_array(void *filter, uint32_t action, int call, unsigned n,
+                           const struct compared_argument *all) {
     static const char *const how[] = {"?", "!=", "<", "<=", "==", ">=", ">", "masked"};
     char text[512] = "", number[16];
     snprintf(number, sizeof(number), "%d", call);
     for (unsigned i = 0; i < n; i++)
-        sprintf(text + strlen(text), ", argument %u %s %#lx %#lx", all[i].argument, how[all[i].how & 7], (long)all[i].a,
-                all[i].how == 7 ? (long)all[i].b : 0L);
+        sprintf(text + strlen(text), ", argument %u %s %#lx %#lx", all[i].argument,
+                how[all[i].how & 7], (long)all[i].a, all[i].how == 7 ? (long)all[i].b : 0L);
     return -confined("library: in %s %s is answered with %#x%s", filter == known ? "it" : "another",
-                     call >= FIRST && call < FIRST + known_n ? known[call - FIRST] : number, action, text);
+                     call >= FIRST && call < FIRST + known_n ? known[call - FIRST] : number, action,
+                     text);
 }
 #endif
 
