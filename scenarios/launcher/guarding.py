@@ -336,6 +336,15 @@ def play_lifeline():
     g.start((["sh", "-c", "ls /proc/self/fd; exit 0"], [], "fds", ""))
     g.until("reaped")
     note("fds", *words_of("fds"))
+    ends = os.pipe()
+    g.order(LIFELINE, fd=ends[1])
+    os.close(ends[1])
+    g.start((["sh", "-c", "ls /proc/self/fd; exit 0"], [], "fds", ""), deadline=1)
+    g.until("reaped")
+    note("the lifeline of those that were not started ended:", os.read(ends[0], 1) == b"")
+    g.start((["sh", "-c", "ls /proc/self/fd; exit 0"], [], "fds", ""))
+    g.until("reaped")
+    note("fds", *words_of("fds"))
     g.end()
 
 
