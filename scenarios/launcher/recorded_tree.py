@@ -362,9 +362,38 @@ def strange(c):
     c.agent("e", "--nnodes=2", conf="timeout=1,last_call_timeout=1").ends(1)
 
 
+def closed_fails(c):
+    """Others close the run, and say nothing of an end; then the worker of an agent fails that has restarts left."""
+    a = c.agent("a", "--nnodes=1", "--max-restarts=1")
+    work(a, round=1)
+    c.change(c.state(status="final"), status="closed")
+    a.tell("1.0", "exit 3")
+    a.ends(1)
+
+
+def closed_done(c):
+    """As that, and the worker ends well."""
+    a = c.agent("a", "--nnodes=1", "--max-restarts=1")
+    work(a, round=1)
+    c.change(c.state(status="final"), status="closed")
+    a.tell("1.0", "exit 0")
+    a.ends(0)
+
+
+def closed_before(c):
+    """Others close it before an agent's workers have begun, and say nothing, that it went well, and that it did not."""
+    for version, end in ((1, {}), (2, {"rankrun_end": ""}), (3, {"rankrun_end": "it was so"})):
+        c.set_up(version)
+        a = c.agent(f"a{version}", "--nnodes=2", "--max-restarts=1")
+        c.confirm(version, 0, True)
+        c.change(c.state(status="final", version=str(version)), status="closed", **end)
+        a.ends(0 if version == 2 else 1)
+        c.ask("DELETE", "/active_version")
+
+
 CHAPTERS = (lone, lone_done, *(named(f"two_rounds{'_newer' * n}{'_last' * l}", two_rounds(n, l)) for n in (False, True) for l in (False, True)),
             *(named(f"joined_by{'_newer' * n}{'_last' * l}", joined_by(n, l)) for n in (False, True) for l in (False, True)),
-            left, closed, waited, lost, gang, spare, late, strange)
+            left, closed, closed_fails, closed_done, closed_before, waited, lost, gang, spare, late, strange)
 
 if __name__ == "__main__":
     trying.main(recorded.tries(Peers, CHAPTERS))
