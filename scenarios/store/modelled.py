@@ -89,8 +89,8 @@ class Connection:
 class Client:
     """Asks the store, and the model, and compares."""
 
-    def __init__(self, place, *words, seed=0, memory=MEMORY):
-        self.store = trying.Store(place, "--quarantine=never", f"--memory={memory}", *words)
+    def __init__(self, place, *words, seed=0, memory=MEMORY, **more):
+        self.store = trying.Store(place, "--quarantine=never", f"--memory={memory}", *words, **more)
         atexit.register(self.store.child.kill)
         self.store.connection.close()
         self.model, self.random = Model(memory), random.Random(seed)
