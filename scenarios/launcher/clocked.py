@@ -188,6 +188,16 @@ class World(Run):
                     self.txn({f"s/{UID[name]}": {"seq": self.now}})
             self.at(0, beat, 400 * MS)
 
+    def acks(self, *names):
+        """As agents do whose workers are dead at once, or were never there."""
+        def ack():
+            head = json.loads(self.get("head").get("", "{}"))
+            last = head.get("last_round", 0) if head.get("phase") == "form" else head.get("round", 0)
+            for name in names:
+                if head.get("phase") in ("form", "end") and UID[name] in self.get("s/") and UID[name] not in self.get(f"ack/{last:010d}/"):
+                    self.ack(last, name)
+        self.at(50 * MS, ack, 100 * MS)
+
     def silence(self):
         self.events = []
 
@@ -196,6 +206,10 @@ class World(Run):
         self.passes(ns)
         holds(f"{self.name}: it ends", agent.over, self.lines[-30:])
         same(f"{self.name}: exit code, after {self.lines[-10:]}", agent.child.wait(60), code)
+
+    def newest(self):
+        """Its worker that began last."""
+        return re.findall(r" worker (\d+\.0): .*WORLD_SIZE", "\n".join(self.lines))[-1]
 
     # ---- what is compared ----
 
@@ -392,6 +406,65 @@ def with_others(name, begin, then=lambda c, a: None, lasts=30, words=(), conf=CO
     return one
 
 
+# ---- what cannot be written, and when it leaves ----
+
+
+def denied_of(word, kind):
+    """One kind of request is refused, or not answered, for a while: when it comes, when another one does, when its worker fails, when it is done."""
+    def one(c):
+        def denied():
+            setattr(c.store, kind, word)
+            c.passes(2500 * MS)
+            c.store.away = c.store.mute = None
+            c.passes(4 * SECOND)
+        c.begin_run(**{**SHORT, "max": 2})
+        a = c.agent("a", "--nnodes=1:2", "--max-restarts=2", conf=LASTS)
+        denied()
+        c.come("p")
+        c.beats("p")
+        c.acks("p")
+        denied()
+        a.tell(c.newest(), "exit 3")
+        denied()
+        c.gone("p")
+        denied()
+        a.tell(c.newest(), "exit 0")
+        denied()
+        c.silence()
+        told_to_end(c, a)
+    one.__name__ = f"denied_{re.sub('[^a-z]+', '_', word)}_{kind}"
+    return one
+
+
+DENIED = [denied_of(word, kind) for kind in ("away", "mute") for word in ("put [^ ]*/m/", "put [^ ]*/lead", "put [^ ]*/plan/", "put [^ ]*/head", "put [^ ]*/ack/", "put [^ ]*/done/",
+                                                                          "delete_range", "range [^ ]*/plan/")]
+
+
+def leaves_of(who, kind, lasts):
+    """It is told to end while the store is away, leads or not."""
+    def one(c):
+        c.begin_run(**SHORT)
+        if who != "alone":
+            c.running("p")
+            c.beats("p")
+            c.acks("p")
+        if who == "follower":
+            c.txn({"lead": {"uid": UID["p"]}})
+        a = c.agent("a", "--nnodes=1:4", "--max-restarts=2", conf=LASTS)
+        c.passes(5 * SECOND)
+        setattr(c.store, kind, "delete_range")
+        a.child.send_signal(signal.SIGTERM)
+        c.passes(lasts * SECOND)
+        c.store.away = c.store.mute = None
+        c.passes(9 * SECOND)
+        c.silence()
+        told_to_end(c, a)
+    one.__name__ = f"leaves_{who}_{kind}_{lasts}"
+    return one
+
+
+LEAVES = [leaves_of(who, kind, lasts) for who in ("alone", "leader", "follower") for kind in ("away", "mute") for lasts in (2, 20)]
+
 SHORT = recorded_peers.SHORT
 OTHERS = [
     with_others("lead", lambda c: (c.running("pq"), c.txn({"lead": {"uid": UID["p"]}}), c.beats("p", "q")), lambda c, a: c.silence(), **SHORT),
@@ -448,4 +521,4 @@ def tries(**groups):
 if __name__ == "__main__":
     if os.environ.get("OUT", "").endswith("/control"):
         del sys.argv[2:]  # it would say the same twice
-    trying.main(tries(states=CHAPTERS, away=AWAY, others=TIMES))
+    trying.main(tries(states=CHAPTERS, away=AWAY, others=TIMES, denied=[*DENIED, *LEAVES]))
