@@ -38,6 +38,8 @@ void coordinator_snapshot(struct rendezvous *r, const struct event *ev) {
     struct coordinator *c = &r->coordinator;
     if (!request_read(r, &c->read, ev))
         return;
+    if (r->watch_lost[WATCH_ALL])
+        request_rest(r, &c->read);
     c->loaded = true;
     if (!c->since_ns)
         c->since_ns = r->now.monotonic_ns;

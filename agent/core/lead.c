@@ -37,6 +37,8 @@ void lead_snapshot(struct rendezvous *r, const struct event *ev) {
     const struct entry *found = NULL;
     if (!request_read(r, &h->read, ev))
         return;
+    if (r->watch_lost[WATCH_HOLDER])
+        request_rest(r, &h->read);
     for (size_t i = 0; i < ev->snapshot.n; i++)
         if (strcmp(ev->snapshot.entries[i].key.uid, h->uid) == 0)
             found = &ev->snapshot.entries[i];

@@ -222,6 +222,10 @@ bool request_read(struct rendezvous *r, struct request *q, const struct event *e
     return request_reply(r, q, ev->snapshot.id, ev->snapshot.reached) && ev->snapshot.reached;
 }
 
+void request_rest(struct rendezvous *r, struct request *q) {
+    q->retry_ns = r->now.monotonic_ns + rendezvous_timing(r).hb_ns;
+}
+
 const struct entry *snapshot_find(const struct event *ev, enum key_kind kind) {
     for (size_t i = 0; i < ev->snapshot.n; i++)
         if (ev->snapshot.entries[i].key.kind == kind)

@@ -301,6 +301,9 @@ void request_snapshot(struct rendezvous *r, struct request *q, const struct stor
 bool request_reply(struct rendezvous *r, struct request *q, uint64_t id, bool reached);
 /* The same of a SNAPSHOT, and that there is something to read. */
 bool request_read(struct rendezvous *r, struct request *q, const struct event *ev);
+/* What was read as a watch had ended is not read again at once, should the next one end as well: a
+ * store that answers reads and refuses watches would be asked for ever. */
+void request_rest(struct rendezvous *r, struct request *q);
 /* The first key of that kind in a SNAPSHOT; NULL: none was there. */
 const struct entry *snapshot_find(const struct event *ev, enum key_kind kind);
 

@@ -101,6 +101,7 @@ void watch_snapshot(struct rendezvous *r, const struct event *ev) {
     watch_take(r, ev);
     watch_begin(r, ev->snapshot.revision);
     group_tell_again(r);
+    request_rest(r, &r->reread);
 }
 
 /* --- own place in the plans --- */

@@ -438,6 +438,7 @@ def denied_of(word, kind):
 
 DENIED = [denied_of(word, kind) for kind in ("away", "mute") for word in ("put [^ ]*/m/", "put [^ ]*/lead", "put [^ ]*/plan/", "put [^ ]*/head", "put [^ ]*/ack/", "put [^ ]*/done/",
                                                                           "delete_range", "range [^ ]*/plan/")]
+DENIED.append(denied_of("watch", "away"))
 
 
 def leaves_of(who, kind, lasts):
