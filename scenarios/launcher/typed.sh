@@ -6,10 +6,10 @@
 #   typed.sh TRANSCRIPT            "N lines were answered as they must be", or each that was not; exit 0 or 1
 #   typed.sh --write TRANSCRIPT    puts behind each line what it answers now; to be read before it is believed
 #
-# A line begins in an empty folder, with rankrun in its PATH, SCENARIOS as the folder above this one, and no other variable of the caller's. What stores leave for the next on this host lies
-# in an empty folder, too: nodes share /run, also with those of other runs. What begins with ". " is shell that each
-# line behind it has before it. What no two runs share stands as N, ID, TIME or HOST - in JSON where what it says in words is the same number -,
-# and a line with nothing on it as ~. In which order the lines of an answer come is not compared.
+# A line begins in an empty folder, with rankrun in its PATH and no other variable of the caller's; $SCENARIOS, which is not exported, is the
+# folder above this one. What stores leave for the next on this host lies in an empty folder, too: nodes share /run, also with those of other
+# runs. What begins with ". " is shell that each line behind it has before it. What no two runs share stands as N, ID, TIME or HOST - in JSON
+# where what it says in words is the same number -, and a line with nothing on it as ~. In which order the lines of an answer come is not compared.
 set -u
 export LC_ALL=C
 write='' wrong=0 n=0 before=''
@@ -34,7 +34,7 @@ answer_to() { # answer_to LINE
     local rc folder=$place/here
     rm -rf "$folder" "$place/runtime"
     mkdir "$folder" "$place/runtime"
-    (cd "$folder" && exec env -i PATH="$PATH" SCENARIOS="$scenarios" HOME=/tmp TMPDIR="$folder" XDG_RUNTIME_DIR="$place/runtime" LC_ALL=C sh -c "$before$1" </dev/null) >"$place/said" 2>&1
+    (cd "$folder" && exec env -i PATH="$PATH" HOME=/tmp TMPDIR="$folder" XDG_RUNTIME_DIR="$place/runtime" LC_ALL=C sh -c "SCENARIOS='$scenarios'"$'\n'"$before$1" </dev/null) >"$place/said" 2>&1
     rc=$?
     without_chance <"$place/said"
     [ $rc = 0 ] || echo "exit $rc"
