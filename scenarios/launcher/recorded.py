@@ -200,6 +200,8 @@ def without_chance(line, known, ports, folder):
     line = re.sub(r'("(?:port|master_port|failure_pid|failure_realtime_ns|seq|timestamp|pid|total_run_time|stop_ms|rendezvous_ms|start_ms)":)-?\d+', r"\1N", line)
     line = re.sub(r',"(free_age_ms|brief_rounds)":\d+', "", line)  # how long rounds are is up to the host
     line = re.sub(r'"worker_id":"\d+"', '"worker_id":"N"', line).replace("/rankrun/told/", "/")
+    # Watches and what is written are refused beside each other: either may be the last.
+    line = re.sub(r"HTTP status 503, \{\}: this is no answer of an etcd v3|the store ended the watch", "it is refused", line)
     line = re.sub(r"\b(pid|process) \d+|(MASTER_PORT=)\d+|(ROUND_TOKEN=)\w+", lambda m: (m[2] or m[3] or m[1] + " ") + "N", line)
     line = re.sub(r"(lease:? |lease |ID )-?\d{5,}", r"\1LEASE", line)
     line = re.sub(r"\b[0-9a-f]{15}[0-9a-f]0?(?![0-9a-f])", "INC", line)
