@@ -6,7 +6,6 @@ Usage: accounting.py RECORD; WRITE=1 writes it anew, to be read before it is bel
 Nothing waits for time but agents that are to give up at once. Of the standard library alone."""
 import base64
 import concurrent.futures
-import difflib
 import http.server
 import json
 import os
@@ -17,14 +16,14 @@ import tempfile
 import threading
 import urllib.parse
 
+import noted
+
 RUN, RDZV = "/torchelastic/p2p/run_r", "/torchelastic/p2p/run_r/rdzv"
-lines = []
 
 
 def note(text):
-    lines.extend(text.splitlines() or [""])
-    if os.environ.get("SHOW"):
-        print(text, flush=True)
+    for line in text.splitlines() or [""]:
+        noted.note(line.rstrip())
 
 
 # ---- the etcd ----
@@ -284,17 +283,7 @@ def main():
     for name, play in [(n, f) for n, f in globals().items() if n.startswith("play_")]:
         note(f"# {name[5:]}")
         play(etcd)
-    if os.environ.get("WRITE"):
-        with open(record, "w") as f:
-            f.write("\n".join(line.rstrip() for line in lines) + "\n")
-    with open(record) as f:
-        wanted = f.read().splitlines()
-    have = [line.rstrip() for line in lines]
-    for line in difflib.unified_diff(wanted, have, "as it must be", "as it is", lineterm=""):
-        print("answered otherwise:", line)
-    if wanted == have:
-        print(f"{len(have)} lines were answered as they must be")
-    sys.exit(wanted != have)
+    noted.settle(record)
 
 
 main()

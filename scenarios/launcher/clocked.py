@@ -4,21 +4,21 @@ accord - beats, gives members up, waits for others, tries again, ends - comes at
 it asks and says is compared with a table, clocked.txt, in its order and with its times. Usage: clocked.py STEPS CHAPTER...; as recorded.py.
 
 The store is played by one thread, from the model of store/model.py. Of the standard library alone."""
+import atexit
 import concurrent.futures
 import json
-import mmap
 import os
 import re
 import select
 import signal
 import subprocess
-import sys
 import time
 
 import recorded_peers
 import trying
+from played_host import Clock
 from played_store import Store
-from recorded import WORK
+from recorded import WORK, play
 from recorded_peers import CONF, SECOND, STATES, UID, Run
 from trying import holds, same
 
@@ -58,8 +58,8 @@ class Agent:
         self.child = subprocess.Popen(
             [trying.rankrun(), "--rdzv-backend=etcd-v3", f"--rdzv-endpoint=127.0.0.1:{world.store.port}", "--rdzv-id=told", f"--rdzv-conf={conf}", f"--local-addr=127.0.0.{len(world.agents) + 1}",
              *words, "--no-python", "sh", "work.sh"], cwd=self.folder,
-            env={"PATH": os.environ["PATH"], "LC_ALL": "C", "TMPDIR": world.place.tmp, "XDG_RUNTIME_DIR": world.place.tmp, "LD_PRELOAD": world.library,
-                 "PLAYED_CLOCK": world.page_path, "PLAYED_TURNS": ":".join(turns), "PLAYED_NUMBER": str(len(world.agents) + 1), **mark},
+            env={"PATH": os.environ["PATH"], "LC_ALL": "C", "TMPDIR": world.place.tmp, "XDG_RUNTIME_DIR": world.place.tmp, **world.clock.env,
+                 "PLAYED_TURNS": ":".join(turns), "PLAYED_NUMBER": str(len(world.agents) + 1), **mark},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         world.agents.append(self)
 
@@ -97,23 +97,14 @@ class World(Run):
     table = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clocked.txt")
 
     def begin(self):
-        here = os.path.dirname(os.path.abspath(__file__))
-        self.library, self.page_path, self.lines, self.held = self.place.inside("played_host.so"), self.place.inside("now"), [], []
-        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", self.library, os.path.join(here, "played_host.c")], check=True)
-        with open(self.page_path, "w+b") as f:
-            f.write(bytes(8))
-            f.flush()
-            self.page = mmap.mmap(f.fileno(), 8)
+        atexit.register(self.place.end_all)  # where it stands still nobody notices that we have ended
+        self.clock, self.lines, self.held = Clock(self.place, MS), [], []
         self.events, self.work = [], None  # (when, how often, what is done); what each worker does at once
-        self.began = time.monotonic_ns() // MS * MS
-        self.set(self.began)
+        self.began = self.clock.now
         self.store = Store(self)
 
-    def set(self, ns):
-        self.now, self.page[:] = ns, ns.to_bytes(8, "little")
-
     def heard(self, line):
-        self.lines.append(f"{(self.now - self.began) / SECOND:.3f} {line}")
+        self.lines.append(f"{(self.clock.now - self.began) / SECOND:.3f} {line}")
 
     def agent(self, name, *words, conf=CONF):
         return Agent(self, name, words, conf)
@@ -143,7 +134,7 @@ class World(Run):
 
     def passes(self, ns, words=None, times=1):
         """So long, or until that is asked or said so often."""
-        until, patience = self.now + ns, time.monotonic() + 120
+        until, patience = self.clock.now + ns, time.monotonic() + 120
         while True:
             count = sum(bool(re.search(words, line)) for line in self.lines) if words else 0
             if words and count >= times or all(a.over for a in self.agents):
@@ -157,22 +148,22 @@ class World(Run):
             due = min([a.due for a in self.agents if not a.over] + [at for at, _, _ in self.events])
             if due > until:
                 holds(f"{self.name} comes to {words} within {ns / SECOND} s", not words, self.lines[-30:])
-                return self.set(until)
-            self.set(max(due, self.now))
+                return self.clock.set(until)
+            self.clock.set(max(due, self.clock.now))
             if self.happens():
                 continue
             for a in self.agents:
-                if a.due <= self.now and not a.over:
+                if a.due <= self.clock.now and not a.over:
                     a.due = EVER
                     os.write(a.wakes, b"x")
 
     def at(self, ns, what, every=None):
         """What is done by those who are played, that much later, and again and again."""
-        event = (self.now + ns, every, what)
+        event = (self.clock.now + ns, every, what)
         self.events.append(event)
 
     def happens(self):
-        for event in [e for e in self.events if e[0] <= self.now]:
+        for event in [e for e in self.events if e[0] <= self.clock.now]:
             self.events.remove(event)
             event[2]()
             if event[1]:
@@ -185,7 +176,7 @@ class World(Run):
         for name in names:
             def beat(name=name):
                 if UID[name] in self.get("s/"):
-                    self.txn({f"s/{UID[name]}": {"seq": self.now}})
+                    self.txn({f"s/{UID[name]}": {"seq": self.clock.now}})
             self.at(0, beat, 400 * MS)
 
     def acks(self, *names):
@@ -494,15 +485,6 @@ OTHERS = [
 ]
 
 
-def play(one):
-    c = World(trying.Place(), one.__name__)
-    one(c)
-    said = c.said()
-    c.fini()
-    c.place.fini()
-    return c.table, c.name, said
-
-
 CHAPTERS = [state_of(name) for name in STATES]
 TIMES = [*WORK_OF, *(long_rounds(lasts * MS) for lasts in (1999, 2000, 5001)), *OTHERS]
 
@@ -512,14 +494,12 @@ def tries(**groups):
     def group(chapters):
         def try_all(place):
             with concurrent.futures.ThreadPoolExecutor(4) as pool:
-                for one, told in zip(chapters, pool.map(play, chapters)):
+                for one, told in zip(chapters, pool.map(lambda one: play(one, World), chapters)):
                     compare(one, told)
         return try_all
-    alone = {f"try_{one.__name__}": lambda place, one=one: compare(one, play(one)) for chapters in groups.values() for one in chapters}
+    alone = {f"try_{one.__name__}": lambda place, one=one: compare(one, play(one, World)) for chapters in groups.values() for one in chapters}
     return {**alone, **{f"try_{name}": group(chapters) for name, chapters in groups.items()}}
 
 
 if __name__ == "__main__":
-    if os.environ.get("OUT", "").endswith("/control"):
-        del sys.argv[2:]  # it would say the same twice
-    trying.main(tries(states=CHAPTERS, away=AWAY, others=TIMES, denied=[*DENIED, *LEAVES]))
+    trying.main_once(tries(states=CHAPTERS, away=AWAY, others=TIMES, denied=[*DENIED, *LEAVES]))

@@ -19,15 +19,10 @@ import subprocess
 import sys
 import tempfile
 
+from noted import note, settle
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 FUNCTIONS = "INIT", "ATTR", "RULE", "NAME", "EXPORT", "RELEASE"
-lines = []
-
-
-def note(*words):
-    lines.append(" ".join(str(w) for w in words))
-    if os.environ.get("SHOW"):
-        print(lines[-1], flush=True)
 
 
 # ---- what is played ----
@@ -327,16 +322,7 @@ def main():
         note(f"# {name[5:].replace('_', ' ')}")
         play(place)
     shutil.rmtree(place.folder)
-    if os.environ.get("WRITE"):
-        with open(record, "w") as f:
-            f.write("\n".join(lines) + "\n")
-    with open(record) as f:
-        wanted = f.read().splitlines()
-    for line in difflib.unified_diff(wanted, lines, "as it must be", "as it is", lineterm=""):
-        print("answered otherwise:", line)
-    if wanted == lines:
-        print(f"{len(lines)} lines were answered as they must be")
-    sys.exit(wanted != lines)
+    settle(record)
 
 
 main()

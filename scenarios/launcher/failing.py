@@ -7,7 +7,6 @@ import concurrent.futures
 import errno
 import os
 import re
-import signal
 import subprocess
 
 import trying
@@ -74,18 +73,9 @@ class Run:
             self.said += child.communicate(timeout=DEADLINE)[0]
             return child.returncode
         except subprocess.TimeoutExpired:
-            self.end_all()
+            self.place.end_all()
             self.said += child.communicate()[0]
             return None
-
-    def end_all(self):
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/environ") as f:
-                    if self.place.mark in f.read():
-                        os.kill(int(pid), signal.SIGKILL)
-            except OSError:
-                pass  # it has ended, or is another's
 
     def calls(self):
         """What was traced, a call each: (process, name, arguments and result)."""
@@ -176,7 +166,7 @@ def tried(how, failing):
         run.place.nothing_left(run.said)
     except SystemExit as e:
         wrong = str(e)
-    run.end_all()
+    run.place.end_all()
     at = [f"{name}({rest}" for _, name, rest in run.calls() if "INJECTED" in rest]
     run.place.fini()
     return wrong and f"a launcher of which fails {at or failing}: {wrong}, after {run.said[-1500:]!r}"

@@ -6,7 +6,6 @@ import concurrent.futures
 import os
 import re
 import socket
-import sys
 
 import failing
 import trying
@@ -27,8 +26,8 @@ ASKED = {"newfstatat": 2, "fstat": 1, "statfs": 1, "getsockname": 1, "prlimit64"
 
 def kind(name, rest):
     """Arguments without what is another each time, or is filled in by the system."""
-    if name in ("read", "recvfrom", "clone", *CHANCE_OFTEN):
-        return "" if name == "clone" else "N"
+    if name in ("read", "recvfrom", "clone", "clone3", *CHANCE_OFTEN):
+        return "" if name.startswith("clone") else "N"
     words = re.split(r" = | <(?:unfinished|detached)| /\*", rest)[0].rstrip(" ,)")
     words = re.sub(r'"(?:[^"]*(/proc/\w+/|\.rankrun-outcome|/hosts$|/dev/null)[^"]*|(?:[^"\\]|\\.)*)"(\.\.\.)?', r'"\1"', words)
     words = ", ".join(words.split(", ")[:ASKED.get(name)])
@@ -87,7 +86,7 @@ class Table:
         except SystemExit as e:
             return f"wrong: {anyhow(str(e), run.place)}"
         finally:
-            run.end_all()
+            run.place.end_all()
             run.place.fini()
 
     def read(self):
@@ -141,10 +140,8 @@ class Table:
 
 
 def main(**chapters):
-    """As a job: trying.main(). The control run would only say the same once more."""
-    if os.environ.get("OUT", "").endswith("/control"):
-        del sys.argv[2:]
+    """As a job: trying.main_once()."""
     why = failing.refused()
     if why:
         print(f"nothing can be traced here, so no call fails: {why}")
-    trying.main({f"try_{name}": lambda place, table=table: why or table.compare() for name, table in chapters.items()})
+    trying.main_once({f"try_{name}": lambda place, table=table: why or table.compare() for name, table in chapters.items()})

@@ -4,7 +4,6 @@ it ends. Usage: guarding.py RECORD, which is what must be written down; WRITE=1 
 
 Nothing waits for time but what waits for a deadline. Processes stand as P0, P1 in the order in which they are told of."""
 import array
-import difflib
 import os
 import select
 import shutil
@@ -15,17 +14,12 @@ import sys
 import tempfile
 import time
 
+from noted import note, settle
+
 LIFELINE, START, DEADLINE, STOP, KILL, SIGNAL = range(6)
 REPORTS = ["started", "running", "exec failed", "exited", "reaped"]
 REASONS = ["ended", "stopped", "killed", "fenced", "refused"]
 HOUR = 3600 * 10**9
-lines = []
-
-
-def note(*words):
-    lines.append(" ".join(str(w) for w in words))
-    if os.environ.get("SHOW"):
-        print(lines[-1], flush=True)
 
 
 def now():
@@ -401,16 +395,7 @@ def main():
         os.chdir(folder)
         play()
     shutil.rmtree(place)
-    if os.environ.get("WRITE"):
-        with open(record, "w") as f:
-            f.write("\n".join(lines) + "\n")
-    with open(record) as f:
-        wanted = f.read().splitlines()
-    for line in difflib.unified_diff(wanted, lines, "as it must be", "as it is", lineterm=""):
-        print("answered otherwise:", line)
-    if wanted == lines:
-        print(f"{len(lines)} lines were answered as they must be")
-    sys.exit(wanted != lines)
+    settle(record)
 
 
 main()

@@ -362,22 +362,23 @@ def strange(c):
     c.agent("e", "--nnodes=2", conf="timeout=1,last_call_timeout=1").ends(1)
 
 
-def closed_fails(c):
-    """Others close the run, and say nothing of an end; then the worker of an agent fails that has restarts left."""
+def closed_then(c, how, code):
+    """Others close the run, and say nothing of an end; then the worker of an agent ends so."""
     a = c.agent("a", "--nnodes=1", "--max-restarts=1")
     work(a, round=1)
     c.change(c.state(status="final"), status="closed")
-    a.tell("1.0", "exit 3")
-    a.ends(1)
+    a.tell("1.0", how)
+    a.ends(code)
+
+
+def closed_fails(c):
+    """It has restarts left."""
+    closed_then(c, "exit 3", 1)
 
 
 def closed_done(c):
-    """As that, and the worker ends well."""
-    a = c.agent("a", "--nnodes=1", "--max-restarts=1")
-    work(a, round=1)
-    c.change(c.state(status="final"), status="closed")
-    a.tell("1.0", "exit 0")
-    a.ends(0)
+    """It ends well."""
+    closed_then(c, "exit 0", 0)
 
 
 def closed_before(c):

@@ -3,17 +3,14 @@ knows what has to be over at which microsecond: leases, requests that do not com
 may be ended to let others in, and when the same is said again. Usage: timed.py STEPS CHAPTER...; the chapters are the functions below
 whose name begins with try_. Without a job, of the rankrun in the PATH: timed.py alone CHAPTER... Of the standard library alone."""
 import json
-import mmap
 import os
-import random
 import select
 import socket
-import subprocess
-import time
 
 import trying
 from model import coded
 from modelled import Client, Connection
+from played_host import Clock
 from trying import holds, same
 
 MICRO, MS, SECOND = 1000, 10 ** 6, 10 ** 9
@@ -21,30 +18,12 @@ HALF = b"POST /v3/kv/put HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\
 WHOLE, IDLE, AGAIN, SLOW, CROWDED, SILENT, IDLE_AGENT = 30 * SECOND, 300 * SECOND, 60 * SECOND, 10 * SECOND, SECOND, 100 * MS, SECOND
 
 
-class Clock:
-    """It begins at the kernel's, in whole microseconds, as those who wait for it know no less."""
-
-    def __init__(self, place):
-        here = os.path.dirname(os.path.abspath(__file__))
-        library, path = place.inside("played_host.so"), place.inside("now")
-        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, os.path.join(here, "..", "launcher", "played_host.c")], check=True)
-        with open(path, "w+b") as f:
-            f.write(bytes(8))
-            f.flush()
-            self.page = mmap.mmap(f.fileno(), 8)
-        self.env = {"LD_PRELOAD": library, "PLAYED_CLOCK": path, "PLAYED_ROOM": "20000"}
-        self.set(time.monotonic_ns() // MICRO * MICRO)
-
-    def set(self, ns):
-        self.now, self.page[:] = ns, ns.to_bytes(8, "little")
-
-
 class Timed(Client):
     """A store, the model, and the time of both."""
 
     def __init__(self, place, *words, **more):
-        self.clock = Clock(place)
-        super().__init__(place, *words, env=self.clock.env, **more)
+        self.clock = Clock(place, MICRO)
+        super().__init__(place, *words, env={**self.clock.env, "PLAYED_ROOM": "20000"}, **more)
 
     def set(self, ns):
         """By the second answer it has done what is due: what asks wakes it up."""
