@@ -21,6 +21,12 @@ struct master_tally {
                                  port can tell */
 };
 
+/* Whether a name is this one, or the full name of a host whose short name this is. */
+static bool is_name_of(const char *name, const char *node) {
+    size_t n = strlen(node);
+    return str_eq(name, node) || (n > 0 && str_starts(name, node) && name[n] == '.');
+}
+
 /* The node that has this address, or this name on a host of its own; the wanted one, if that has it: a
  * store may be beside it. "" when nobody has it. */
 static const char *node_at(const struct master_tally *tally, const char *address,
@@ -28,8 +34,8 @@ static const char *node_at(const struct master_tally *tally, const char *address
     const char *found = "";
     for (size_t i = 0; i < tally->nodes.when.n; i++) {
         const struct record *up = tally->nodes.v[i];
-        bool there =
-            str_eq(record_text(up, "addr"), address) || str_eq(record_text(up, "host"), address);
+        bool there = str_eq(record_text(up, "addr"), address) ||
+                     is_name_of(address, record_text(up, "host"));
         if (there && str_eq(up->node, wanted))
             return up->node;
         found = there && !*found ? up->node : found;
@@ -46,17 +52,19 @@ static bool nodes_are_processes(const struct history *h) {
     return run && str_eq(record_text(run, "isolation"), "processes");
 }
 
-static bool is_node(const struct master_tally *tally, const char *name) {
+/* NULL when no node is called so. */
+static const char *node_named(const struct master_tally *tally, const char *name) {
     for (size_t i = 0; i < tally->nodes.when.n; i++)
-        if (str_eq(tally->nodes.v[i]->node, name))
-            return true;
-    return false;
+        if (is_name_of(name, tally->nodes.v[i]->node))
+            return tally->nodes.v[i]->node;
+    return NULL;
 }
 
 static bool judge_address(const struct master_tally *tally, struct finding *f,
                           const struct round *r, const struct worker *zero) {
     const char *address = zero->master_addr;
-    const char *at = is_node(tally, address) ? address : node_at(tally, address, zero->node);
+    const char *named = node_named(tally, address);
+    const char *at = named ? named : node_at(tally, address, zero->node);
     if (!*at && tally->nodes_are_processes)
         return true;
     if (str_eq(at, zero->node) || (is_loopback(address) && round_nodes(r) == 1))
