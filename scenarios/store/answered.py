@@ -3,6 +3,7 @@ page of metrics says of runs in every state, with what stands in a table, answer
 are the functions below whose name begins with try_. Without a job, of the rankrun in the PATH: answered.py alone CHAPTER...; with
 WRITE=1 the table is written anew, to be read before it is believed. Of the standard library alone."""
 import atexit
+import contextlib
 import json
 import os
 import re
@@ -50,7 +51,8 @@ class Plain:
     def answer(self, method, path, body=b"", head=""):
         """As it stands in the table. Of a watch the first line."""
         with socket.create_connection(("127.0.0.1", self.store.port), timeout=30) as c, c.makefile("rb") as f:
-            c.sendall(f"{method} {path} HTTP/1.1\r\n{head or 'Host: localhost'}\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may have answered before all of it is there
+                c.sendall(f"{method} {path} HTTP/1.1\r\n{head or 'Host: localhost'}\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
             first = f.readline().decode().split(" ", 1)[1].strip()
             headers = {line.split(b":")[0].decode(): line.split(b": ", 1)[1].decode().strip() for line in iter(f.readline, b"\r\n")}
             if headers.get("Transfer-Encoding") == "chunked":
